@@ -1,0 +1,233 @@
+//! Building a pool: settings, checks, and the start of its threads, all or nothing.
+
+use crate::config::{Capacity, IdleStrategy, Lane, OverloadPolicy, PoolConfig, UserCode};
+use crate::dead_letter::{DeadLetter, LetterFate};
+use crate::error::BuildError;
+use crate::failure::{Cause, RetryDecision};
+use crate::lane::LaneQueue;
+use crate::pool::WorkerPool;
+use crate::processor::Processor;
+use crate::retry::RetryPolicy;
+use crate::shared::Shared;
+use crate::start;
+use crate::task::Shed;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The settings of a pool, taken by value; [`build`](PoolBuilder::build) starts it.
+///
+/// # Default
+/// As many workers as the machine has cores, one lane `"default"` of 1,024 tasks that rejects when full, no retries,
+/// `Park`, 1,024 letters, 5 s for the drop.
+///
+/// The settings `queue_capacity`, `queue_capacity_for`, `overload` and `retry` hold for every lane that does not
+/// say otherwise, in whatever order they are called.
+///
+/// ```
+/// use dockhand::{Lane, OverloadPolicy, RetryPolicy, WorkerPool, processor_fn};
+/// use std::time::Duration;
+///
+/// let pool = WorkerPool::builder(processor_fn(|_: &mut String, _cx| Ok::<(), String>(())))
+///     .name("mail")
+///     .workers(2)
+///     .queue_capacity(500)
+///     .lane(Lane::new("bounces").queue_capacity(50).overload(OverloadPolicy::DropOldest))
+///     .retry(RetryPolicy::exponential(Duration::from_millis(100)))
+///     .build()?;
+/// assert_eq!(pool.metrics().lanes[1].queue_capacity, 500);
+/// # Ok::<(), dockhand::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing until `build`"]
+pub struct PoolBuilder<P: Processor> {
+    config: PoolConfig,
+    user: UserCode<P>,
+}
+
+impl<P: Processor> PoolBuilder<P> {
+    pub(crate) fn new(processor: P) -> Self {
+        PoolBuilder { config: PoolConfig::new(), user: UserCode::new(processor) }
+    }
+
+    /// The name of the pool; its threads are `<name>-0`, `<name>-1`, … and `<name>-timer`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.config.name = name.into();
+        self
+    }
+
+    /// How many threads run tasks. Zero fails the build.
+    pub fn workers(mut self, n: usize) -> Self {
+        self.config.workers = n;
+        self
+    }
+
+    /// The stack size of each worker, in bytes; by default the platform's.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.config.stack_size = Some(bytes);
+        self
+    }
+
+    /// What a worker does when there is nothing to do.
+    pub fn idle(mut self, strategy: IdleStrategy) -> Self {
+        self.config.idle = strategy;
+        self
+    }
+
+    /// How long the drop of the pool may drain.
+    pub fn drop_timeout(mut self, timeout: Duration) -> Self {
+        self.config.drop_timeout = timeout;
+        self
+    }
+
+    /// How many letters the pool keeps. With zero every letter leaves at once through [`on_shed`](Self::on_shed).
+    pub fn dead_letter_capacity(mut self, letters: usize) -> Self {
+        self.config.letter_capacity = letters;
+        self
+    }
+
+    /// Declares a lane; the first one is the most urgent. A lane that is declared comes before `"default"`, which is last
+    /// unless it is declared too: `.lane(Lane::new("background"))` alone is *above* it.
+    pub fn lane(mut self, lane: Lane) -> Self {
+        self.config.lanes.push(lane);
+        self
+    }
+
+    /// How many tasks may wait in a lane, exactly.
+    pub fn queue_capacity(mut self, tasks: usize) -> Self {
+        self.config.defaults.capacity = Capacity::Tasks(tasks);
+        self
+    }
+
+    /// Sizes the queues from the wait that is acceptable: `workers * wait / cost`, rounded down. 8 workers, 200 ms a
+    /// task and 10 s of wait make 400 places. It assumes that all workers serve the lane. Comes out as zero (also for a
+    /// cost of zero): the build fails.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut (), _cx| Ok::<(), String>(())))
+    ///     .workers(8)
+    ///     .queue_capacity_for(Duration::from_millis(200), Duration::from_secs(10))
+    ///     .build()?;
+    /// assert_eq!(pool.metrics().lanes[0].queue_capacity, 400);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
+    pub fn queue_capacity_for(mut self, cost: Duration, wait: Duration) -> Self {
+        self.config.defaults.capacity = Capacity::For { cost, wait };
+        self
+    }
+
+    /// What a full lane answers.
+    pub fn overload(mut self, policy: OverloadPolicy) -> Self {
+        self.config.defaults.overload = policy;
+        self
+    }
+
+    /// How often and when a failed task is tried again.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.config.defaults.retry = policy;
+        self
+    }
+
+    /// Says of each failed attempt whether it is worth a retry; see [`RetryDecision`] for an example. Without it, errors
+    /// are retried and panics are not. Runs on the thread of the attempt. If it panics the task is given up.
+    pub fn classify(
+        mut self,
+        f: impl Fn(Cause<'_, P::Error>) -> RetryDecision + Send + Sync + 'static,
+    ) -> Self {
+        self.user.classify = Some(Box::new(f));
+        self
+    }
+
+    /// Sees each letter before it is kept, and may have it discarded. Runs on the thread of the attempt. If it panics the
+    /// letter is kept. Without a sink, letters are logged as warnings and kept.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use dockhand::letter::LetterFate;
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (spill, spilled) = mpsc::channel();
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut Vec<u8>, _cx| Err::<(), _>("full disk".to_string())))
+    ///     .dead_letter_sink(move |letter| {
+    ///         // The sink may take out what is in the payload.
+    ///         let _ = spill.send((std::mem::take(&mut letter.payload), letter.info.error.to_string()));
+    ///         LetterFate::Discard
+    ///     })
+    ///     .build()?;
+    /// pool.submit(vec![1, 2, 3]).into_result()?;
+    /// assert_eq!(spilled.recv()?, (vec![1, 2, 3], "full disk".to_string()));
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert!(pool.dead_letters().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn dead_letter_sink(
+        mut self,
+        f: impl Fn(&mut DeadLetter<P::Payload, P::Error>) -> LetterFate + Send + Sync + 'static,
+    ) -> Self {
+        self.user.sink = Some(Box::new(f));
+        self
+    }
+
+    /// Gets every payload that the pool lets go of without handing it back otherwise; see [`Shed`] for an example.
+    /// Without it such payloads are dropped. On the submitting thread for what a full lane displaces: do little there.
+    pub fn on_shed(mut self, f: impl Fn(Shed<P::Payload>) + Send + Sync + 'static) -> Self {
+        self.user.on_shed = Some(Box::new(f));
+        self
+    }
+
+    /// Runs on each worker, with its number, before [`build`](Self::build) returns. A panic fails the build. A
+    /// caller-run thread never ran it.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::time::Duration;
+    ///
+    /// let running = Arc::new(AtomicUsize::new(0));
+    /// let (started, stopped) = (running.clone(), running.clone());
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut (), _cx| Ok::<(), String>(())))
+    ///     .workers(3)
+    ///     .on_worker_start(move |_| drop(started.fetch_add(1, Ordering::Relaxed)))
+    ///     .on_worker_stop(move |_| drop(stopped.fetch_sub(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// assert_eq!(running.load(Ordering::Relaxed), 3);
+    /// assert!(pool.shutdown(Duration::from_secs(10)).is_clean());
+    /// assert_eq!(running.load(Ordering::Relaxed), 0);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
+    pub fn on_worker_start(mut self, f: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.user.on_worker_start = Some(Box::new(f));
+        self
+    }
+
+    /// Runs on each worker, with its number, as the last of the user's code. A panic is counted.
+    pub fn on_worker_stop(mut self, f: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.user.on_worker_stop = Some(Box::new(f));
+        self
+    }
+
+    /// Checks the settings, allocates the queues and starts the threads.
+    ///
+    /// # Errors
+    /// A [`BuildError`]; then the threads that had started are joined and nothing is left.
+    ///
+    /// # Blocking
+    /// Until every worker has run its start hook.
+    pub fn build(self) -> Result<WorkerPool<P>, BuildError> {
+        let PoolBuilder { config, user } = self;
+        let slot = LaneQueue::<P::Payload, P::Error>::SLOT;
+        let lanes = config.resolve_lanes(slot)?;
+        let shared = Arc::new(Shared::new(&config, lanes, user));
+        let threads = start::start(&shared, &config)?;
+        Ok(WorkerPool::new(shared, threads, config.drop_timeout))
+    }
+}
+
+impl<P: Processor> fmt::Debug for PoolBuilder<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}

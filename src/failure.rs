@@ -1,0 +1,263 @@
+//! What a failed attempt leads to. Deciding is apart from doing: [`decide`] is a pure function of what is known.
+
+use crate::retry::RetryPolicy;
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// Why an attempt failed, kept in a [`DeadLetter`](crate::DeadLetter).
+///
+/// ```
+/// use dockhand::{Cause, WorkerPool, processor_fn};
+/// use std::time::Duration;
+///
+/// let pool = WorkerPool::builder(processor_fn(|n: &mut u32, _cx| match *n {
+///     0 => panic!("zero"),
+///     n => Err::<(), _>(format!("{n} is bad")),
+/// }))
+/// .build()?;
+/// pool.submit(0).into_result()?;
+/// pool.submit(1).into_result()?;
+/// pool.wait_idle(Duration::from_secs(10))?;
+/// for letter in pool.dead_letters().drain() {
+///     match letter.failure.cause() {
+///         Cause::Error(text) => assert_eq!(text, "1 is bad"),
+///         Cause::Panicked(message) => assert_eq!(message, "zero"),
+///         other => panic!("{other}"),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Failure<E>(Kind<E>);
+
+enum Kind<E> {
+    Error(E),
+    Panicked(Cow<'static, str>),
+}
+
+impl<E> Failure<E> {
+    pub(crate) fn error(error: E) -> Self {
+        Failure(Kind::Error(error))
+    }
+
+    pub(crate) fn panicked(message: Cow<'static, str>) -> Self {
+        Failure(Kind::Panicked(message))
+    }
+
+    pub(crate) fn is_panic(&self) -> bool {
+        matches!(self.0, Kind::Panicked(_))
+    }
+
+    /// The cause, for a `match`.
+    pub fn cause(&self) -> Cause<'_, E> {
+        match &self.0 {
+            Kind::Error(error) => Cause::Error(error),
+            Kind::Panicked(message) => Cause::Panicked(message),
+        }
+    }
+}
+
+impl<E> fmt::Debug for Failure<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Error(_) => "Failure(Error(..))",
+            Kind::Panicked(_) => "Failure(Panicked(..))",
+        })
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Failure<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause().fmt(f)
+    }
+}
+
+impl<E: fmt::Display> std::error::Error for Failure<E> {}
+
+/// What made an attempt fail, borrowed.
+///
+/// ```
+/// use dockhand::Cause;
+/// assert_eq!(Cause::Error(&"no route").to_string(), "no route");
+/// assert_eq!(Cause::<str>::Panicked("index out of bounds").to_string(), "panicked: index out of bounds");
+/// ```
+#[non_exhaustive]
+pub enum Cause<'a, E: ?Sized> {
+    /// The processor answered `Err`.
+    Error(&'a E),
+    /// The processor panicked with this message.
+    Panicked(&'a str),
+}
+
+impl<E: ?Sized> Clone for Cause<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: ?Sized> Copy for Cause<'_, E> {}
+
+impl<E: ?Sized> fmt::Debug for Cause<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Error(_) => f.write_str("Error(..)"),
+            Cause::Panicked(message) => f.debug_tuple("Panicked").field(message).finish(),
+        }
+    }
+}
+
+impl<E: fmt::Display + ?Sized> fmt::Display for Cause<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Error(error) => error.fmt(f),
+            Cause::Panicked(message) => write!(f, "panicked: {message}"),
+        }
+    }
+}
+
+/// What [`classify`](crate::PoolBuilder::classify) says of a failed attempt.
+///
+/// ```
+/// use dockhand::{Cause, RetryDecision, RetryPolicy, WorkerPool, processor_fn};
+/// use std::time::Duration;
+///
+/// let pool = WorkerPool::builder(processor_fn(|status: &mut u16, _cx| Err::<(), u16>(*status)))
+///     .retry(RetryPolicy::fixed(Duration::from_millis(1)).max_retries(2))
+///     .classify(|cause| match cause {
+///         Cause::Error(503) => RetryDecision::Retry,
+///         Cause::Error(429) => RetryDecision::RetryAfter(Duration::from_millis(2)),
+///         _ => RetryDecision::GiveUp,
+///     })
+///     .build()?;
+/// for status in [404, 429, 503] {
+///     pool.submit(status).into_result()?;
+/// }
+/// pool.wait_idle(Duration::from_secs(10))?;
+/// assert_eq!(pool.metrics().counts.attempts, 1 + 3 + 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RetryDecision {
+    /// Try again after the delay of the lane's policy, if it has retries left.
+    Retry,
+    /// Try again after this delay, not spread, but capped by the lane's `max_delay`, if it has retries left.
+    RetryAfter(Duration),
+    /// Make it a letter at once.
+    GiveUp,
+}
+
+/// Without a classifier: errors are worth a retry, panics are not.
+pub(crate) fn default_decision<E: ?Sized>(cause: Cause<'_, E>) -> RetryDecision {
+    match cause {
+        Cause::Error(_) => RetryDecision::Retry,
+        Cause::Panicked(_) => RetryDecision::GiveUp,
+    }
+}
+
+/// Why a task became a letter.
+///
+/// ```
+/// use dockhand::letter::DeadLetterReason;
+/// assert_eq!(DeadLetterReason::RetriesExhausted.to_string(), "no retries left");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeadLetterReason {
+    /// The failure was classified as not worth a retry.
+    NotRetryable,
+    /// The policy has no retries left, or never had any.
+    RetriesExhausted,
+    /// The lane's delay queue had no room for the retry.
+    DelayFull,
+    /// The retry would have been due after the end of the shutdown.
+    Shutdown,
+}
+
+impl fmt::Display for DeadLetterReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DeadLetterReason::NotRetryable => "not worth a retry",
+            DeadLetterReason::RetriesExhausted => "no retries left",
+            DeadLetterReason::DelayFull => "no room for the retry",
+            DeadLetterReason::Shutdown => "the pool shut down before the retry",
+        })
+    }
+}
+
+/// What comes of a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Retry(Duration),
+    DeadLetter(DeadLetterReason),
+}
+
+/// The verdict on attempt number `attempt`; `chance` is asked only if the delay is spread.
+pub(crate) fn decide(
+    policy: &RetryPolicy,
+    decision: RetryDecision,
+    attempt: u32,
+    chance: impl FnOnce() -> f64,
+) -> Verdict {
+    if decision == RetryDecision::GiveUp {
+        return Verdict::DeadLetter(DeadLetterReason::NotRetryable);
+    }
+    if !policy.allows(attempt.saturating_sub(1)) {
+        return Verdict::DeadLetter(DeadLetterReason::RetriesExhausted);
+    }
+    Verdict::Retry(match decision {
+        RetryDecision::RetryAfter(delay) => policy.capped(delay),
+        _ if policy.has_jitter() => policy.delay(attempt, chance()),
+        _ => policy.delay(attempt, 0.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn on(policy: &RetryPolicy, decision: RetryDecision, attempt: u32) -> Verdict {
+        decide(policy, decision, attempt, || 0.5)
+    }
+
+    #[test]
+    fn a_task_is_retried_as_often_as_its_policy_allows() {
+        let policy = RetryPolicy::exponential(SECOND).max_retries(2);
+        assert_eq!(on(&policy, RetryDecision::Retry, 1), Verdict::Retry(SECOND));
+        assert_eq!(on(&policy, RetryDecision::Retry, 2), Verdict::Retry(2 * SECOND));
+        assert_eq!(
+            on(&policy, RetryDecision::Retry, 3),
+            Verdict::DeadLetter(DeadLetterReason::RetriesExhausted)
+        );
+    }
+
+    #[test]
+    fn giving_up_is_told_apart_from_having_no_retries_left() {
+        let policy = RetryPolicy::none();
+        assert_eq!(
+            on(&policy, RetryDecision::GiveUp, 1),
+            Verdict::DeadLetter(DeadLetterReason::NotRetryable)
+        );
+        assert_eq!(
+            on(&policy, RetryDecision::Retry, 1),
+            Verdict::DeadLetter(DeadLetterReason::RetriesExhausted)
+        );
+    }
+
+    #[test]
+    fn a_named_delay_is_capped_and_counts_as_a_retry() {
+        let policy = RetryPolicy::fixed(SECOND).max_retries(1).max_delay(2 * SECOND).jitter(1.0);
+        let after = RetryDecision::RetryAfter(9 * SECOND);
+        assert_eq!(on(&policy, after, 1), Verdict::Retry(2 * SECOND));
+        assert_eq!(on(&policy, after, 2), Verdict::DeadLetter(DeadLetterReason::RetriesExhausted));
+    }
+
+    #[test]
+    fn chance_is_asked_only_for_a_delay_that_is_spread() {
+        let policy = RetryPolicy::fixed(SECOND);
+        let unasked = || unreachable!("no jitter");
+        assert_eq!(decide(&policy, RetryDecision::Retry, 1, unasked), Verdict::Retry(SECOND));
+    }
+}

@@ -1,0 +1,108 @@
+//! Which pools this thread is inside of, and how deep.
+//!
+//! A thread is *inside* a pool while it runs user code on the pool's behalf: a worker all its life, any other thread
+//! in a caller-run or in a hook. Waiting for the pool from there would wait for itself. Each entry that comes from a
+//! submit also counts as depth, over all pools: a hook that submits into a full lane whose policy runs a hook would
+//! recurse without end.
+
+use crate::word::Runner;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Deeper than this a policy that acts refuses instead.
+pub(crate) const MAX_DEPTH: usize = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Worker,
+    Submit,
+}
+
+struct Frame {
+    pool: u64,
+    entry: Entry,
+    runner: Option<Arc<Runner>>,
+}
+
+thread_local! {
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the frame while user code runs; stays on the thread that made it.
+pub(crate) struct Guard(PhantomData<*const ()>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Nothing to do where the thread is being torn down.
+        let _ = FRAMES.try_with(|frames| frames.borrow_mut().pop());
+    }
+}
+
+fn enter(frame: Frame) -> Guard {
+    let _ = FRAMES.try_with(|frames| frames.borrow_mut().push(frame));
+    Guard(PhantomData)
+}
+
+/// This thread is a worker of `pool`.
+pub(crate) fn enter_worker(pool: u64, runner: Arc<Runner>) -> Guard {
+    enter(Frame { pool, entry: Entry::Worker, runner: Some(runner) })
+}
+
+/// This thread runs user code of `pool` because of a submit; with a runner if it is an attempt.
+pub(crate) fn enter_submit(pool: u64, runner: Option<Arc<Runner>>) -> Guard {
+    enter(Frame { pool, entry: Entry::Submit, runner })
+}
+
+/// How many submits deep this thread is in user code.
+pub(crate) fn depth() -> usize {
+    FRAMES
+        .try_with(|frames| {
+            let frames = frames.borrow();
+            let submits = frames.iter().filter(|frame| frame.entry == Entry::Submit);
+            submits.count()
+        })
+        .unwrap_or(0)
+}
+
+pub(crate) fn is_inside(pool: u64) -> bool {
+    FRAMES.try_with(|frames| frames.borrow().iter().any(|frame| frame.pool == pool)).unwrap_or(false)
+}
+
+/// The runners of `pool` that this thread is; they cannot go on while it waits.
+pub(crate) fn runners(pool: u64) -> Vec<Arc<Runner>> {
+    FRAMES
+        .try_with(|frames| {
+            let frames = frames.borrow();
+            let own = frames.iter().filter(|frame| frame.pool == pool);
+            own.filter_map(|frame| frame.runner.clone()).collect()
+        })
+        .unwrap_or_default()
+}
+
+#[cfg(all(test, not(dockhand_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_inside_the_pools_of_its_frames_only() {
+        assert!(!is_inside(1));
+        let worker = enter_worker(1, Arc::new(Runner::new()));
+        let hook = enter_submit(2, None);
+        assert!(is_inside(1) && is_inside(2) && !is_inside(3));
+        assert_eq!((runners(1).len(), runners(2).len()), (1, 0));
+        drop(hook);
+        assert!(is_inside(1) && !is_inside(2));
+        drop(worker);
+        assert!(!is_inside(1));
+    }
+
+    #[test]
+    fn depth_counts_submits_over_all_pools_and_no_worker() {
+        let _worker = enter_worker(1, Arc::new(Runner::new()));
+        assert_eq!(depth(), 0);
+        let _one = enter_submit(1, None);
+        let _two = enter_submit(2, None);
+        assert_eq!(depth(), 2);
+    }
+}

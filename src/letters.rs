@@ -1,0 +1,127 @@
+//! The dead letters of a pool, as an operator uses them.
+
+use crate::config::OverloadPolicy;
+use crate::dead_letter::{DeadLetter, LetterInfo};
+use crate::error::{RejectReason, SubmitResult};
+use crate::processor::Processor;
+use crate::shared::{LetterOf, Shared};
+use crate::task::TaskId;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+/// The store of a pool's letters. It outlives the shutdown, until the pool is dropped.
+///
+/// The store is bounded by [`dead_letter_capacity`](crate::PoolBuilder::dead_letter_capacity); when it is full, the
+/// oldest letter leaves through [`on_shed`](crate::PoolBuilder::on_shed).
+///
+/// ```
+/// use dockhand::{WorkerPool, processor_fn};
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let repaired = Arc::new(AtomicBool::new(false));
+/// let is_repaired = repaired.clone();
+/// let pool = WorkerPool::builder(processor_fn(move |_: &mut u32, _cx| {
+///     if is_repaired.load(Ordering::Relaxed) { Ok(()) } else { Err("broken".to_string()) }
+/// }))
+/// .build()?;
+/// for n in 0..3 {
+///     pool.submit(n).into_result()?;
+/// }
+/// pool.wait_idle(Duration::from_secs(10))?;
+/// assert_eq!(pool.dead_letters().len(), 3);
+///
+/// repaired.store(true, Ordering::Relaxed);
+/// assert_eq!(pool.dead_letters().requeue_all(), 3);
+/// pool.wait_idle(Duration::from_secs(10))?;
+/// assert!(pool.dead_letters().is_empty());
+/// assert_eq!(pool.metrics().counts.succeeded, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DeadLetters<'a, P: Processor> {
+    pub(crate) shared: &'a Shared<P>,
+}
+
+impl<P: Processor> DeadLetters<'_, P> {
+    /// How many letters are kept.
+    pub fn len(&self) -> usize {
+        self.shared.letters.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is known of each letter, oldest first.
+    pub fn list(&self) -> Vec<LetterInfo> {
+        self.shared.letters.list()
+    }
+
+    /// Takes one letter out. Costs a search through the store.
+    pub fn take(&self, id: TaskId) -> Option<LetterOf<P>> {
+        self.shared.letters.take(id)
+    }
+
+    /// Puts a letter back, as the newest. From a full store the oldest leaves through `on_shed`, on this thread.
+    pub fn put_back(&self, letter: LetterOf<P>) {
+        let user = self.shared.user();
+        self.shared.keep_letter(user.as_deref(), letter);
+        self.shared.release(user);
+    }
+
+    /// Takes all letters out, oldest first.
+    pub fn drain(&self) -> Vec<LetterOf<P>> {
+        self.shared.letters.drain()
+    }
+
+    /// Offers the payload of a letter to its lane as a new task: with a new id and attempts from 1. Always as under
+    /// [`OverloadPolicy::Reject`]: a replay displaces nothing and runs nothing on this thread.
+    ///
+    /// # Errors
+    /// `UnknownLetter`; or `QueueFull` or `Closed`, and the letter stays where it was.
+    pub fn requeue(&self, id: TaskId) -> Result<TaskId, RejectReason> {
+        let letters = &self.shared.letters;
+        let mut lent = letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
+        let Some(lane) = self.shared.lane_named(&lent.letter.info.task.lane) else {
+            // A letter of another pool that was put back here.
+            letters.give_back(lent);
+            return Err(RejectReason::UnknownLane);
+        };
+        let DeadLetter { info, payload, failure } = lent.letter;
+        match self.shared.submit(lane, payload, OverloadPolicy::Reject) {
+            SubmitResult::Accepted(new_id) => {
+                letters.forget_lent();
+                self.shared.guard.drop(failure);
+                Ok(new_id)
+            }
+            refused => {
+                let Err(refused) = refused.into_result() else {
+                    // `Reject` answers nothing else.
+                    return Err(RejectReason::QueueFull);
+                };
+                let reason = refused.reason();
+                let payload = refused.into_payload();
+                lent.letter = DeadLetter { info, payload, failure };
+                letters.give_back(lent);
+                Err(reason)
+            }
+        }
+    }
+
+    /// Requeues every letter that fits, oldest first; says how many did.
+    pub fn requeue_all(&self) -> usize {
+        let ids = self.list().into_iter().map(|info| info.task.id);
+        ids.filter(|id| self.requeue(*id).is_ok()).count()
+    }
+}
+
+impl<P: Processor> fmt::Debug for DeadLetters<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadLetters").field("len", &self.len()).finish()
+    }
+}
+
+impl<P: Processor> UnwindSafe for DeadLetters<'_, P> {}
+impl<P: Processor> RefUnwindSafe for DeadLetters<'_, P> {}

@@ -1,0 +1,292 @@
+//! The pool, as its owner holds it.
+
+use crate::builder::PoolBuilder;
+use crate::clock::{Clock, Moment};
+use crate::config::{DEFAULT_LANE, LaneConfig, PoolConfig, UserCode};
+use crate::dead_letter::LetterStore;
+use crate::drain::Drain;
+use crate::error::{RejectReason, SubmitResult, WaitError};
+use crate::gate::Gate;
+use crate::idle::{Idle, TimeOver};
+use crate::lane::LaneQueue;
+use crate::letters::DeadLetters;
+use crate::metrics::{PoolMetrics, PoolStatus};
+use crate::processor::{Closure, Closures, Processor};
+use crate::shared::{Shared, WorkerSlot};
+use crate::shutdown::{Caller, ShutdownReport};
+use crate::sleep::Sleep;
+use crate::start::Threads;
+use crate::submitter::TaskSubmitter;
+use crate::sync::{AtomicBool, AtomicU64, Mutex};
+use crate::task::Outcome;
+use crate::timer::Timer;
+use crate::user::Guard;
+use crate::word::{Phase, Runner};
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64 as Counter, Ordering};
+use std::time::Duration;
+
+/// A fixed number of worker threads behind bounded lanes.
+///
+/// It owns the threads and is not `Clone`; [`submitter`](WorkerPool::submitter) gives handles that are. Dropping it is
+/// [`shutdown`](WorkerPool::shutdown) with the builder's `drop_timeout`, so it may block that long; what is left goes to
+/// [`on_shed`](PoolBuilder::on_shed). A pool in a `static` is never dropped: what is queued when the process ends is
+/// lost.
+///
+/// ```
+/// use dockhand::{WorkerPool, processor_fn};
+/// use std::time::Duration;
+///
+/// let pool = WorkerPool::builder(processor_fn(|name: &mut String, _cx| {
+///     println!("hello {name}");
+///     Ok::<(), String>(())
+/// }))
+/// .workers(2)
+/// .queue_capacity(100)
+/// .build()?;
+/// pool.submit("world".to_string()).into_result()?;
+/// let report = pool.shutdown(Duration::from_secs(5));
+/// assert_eq!(report.counts.succeeded, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct WorkerPool<P: Processor> {
+    shared: Arc<Shared<P>>,
+    threads: Mutex<Threads>,
+    drop_timeout: Duration,
+}
+
+impl<P: Processor> WorkerPool<P> {
+    /// Starts to build a pool that runs `processor`.
+    pub fn builder(processor: P) -> PoolBuilder<P> {
+        PoolBuilder::new(processor)
+    }
+
+    pub(crate) fn new(shared: Arc<Shared<P>>, threads: Threads, drop_timeout: Duration) -> Self {
+        WorkerPool { shared, threads: Mutex::new(threads), drop_timeout }
+    }
+
+    /// Offers a task to the lane `"default"`; see [`TaskSubmitter::submit`].
+    pub fn submit(&self, payload: P::Payload) -> SubmitResult<P::Payload> {
+        let lane = self.shared.default_lane;
+        self.shared.submit(lane, payload, self.shared.lanes[lane].overload)
+    }
+
+    /// A submitter of the lane `"default"`.
+    pub fn submitter(&self) -> TaskSubmitter<P> {
+        self.submitter_of(self.shared.default_lane)
+    }
+
+    /// A submitter of the named lane.
+    ///
+    /// # Errors
+    /// [`RejectReason::UnknownLane`].
+    pub fn submitter_for(&self, lane: &str) -> Result<TaskSubmitter<P>, RejectReason> {
+        let lane = self.shared.lane_named(lane).ok_or(RejectReason::UnknownLane)?;
+        Ok(self.submitter_of(lane))
+    }
+
+    fn submitter_of(&self, lane: usize) -> TaskSubmitter<P> {
+        TaskSubmitter { shared: Arc::clone(&self.shared), lane, overload: self.shared.lanes[lane].overload }
+    }
+
+    /// The numbers of this moment. Costs a read of every worker's counters and short locks that no submit takes.
+    pub fn metrics(&self) -> PoolMetrics {
+        self.shared.metrics()
+    }
+
+    /// What each worker does at this moment, and since when.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use dockhand::metrics::Phase;
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (started, has_started) = mpsc::channel();
+    /// let pool = WorkerPool::builder(processor_fn(move |_: &mut (), cx| {
+    ///     let _ = started.send(cx.id());
+    ///     while cx.checkpoint().is_ok() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     Ok::<(), String>(())
+    /// }))
+    /// .workers(1)
+    /// .build()?;
+    /// pool.submit(()).into_result()?;
+    /// let id = has_started.recv()?;
+    /// let status = pool.status();
+    /// assert_eq!(status.phase, Phase::Open);
+    /// assert_eq!(status.workers[0].task.as_ref().map(|task| task.id), Some(id));
+    /// assert!(status.workers[0].running_for.is_some());
+    /// let _ = pool.shutdown(Duration::ZERO);
+    /// assert_eq!(pool.status().phase, Phase::Stopped);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn status(&self) -> PoolStatus {
+        self.shared.status()
+    }
+
+    /// The store of letters.
+    pub fn dead_letters(&self) -> DeadLetters<'_, P> {
+        DeadLetters { shared: &self.shared }
+    }
+
+    /// Waits until nothing is queued, delayed or running, hooks and drops included. It is a moment, not a state, while
+    /// others submit.
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`]; [`WaitError::WouldDeadlock`] on a thread that is in a task or hook of this pool.
+    ///
+    /// # Blocking
+    /// Up to `timeout`; `Duration::MAX` waits as long as it takes.
+    pub fn wait_idle(&self, timeout: Duration) -> Result<(), WaitError> {
+        let shared = &*self.shared;
+        if shared.caller().is_inside() {
+            return Err(WaitError::WouldDeadlock);
+        }
+        let deadline = shared.clock.now().after(timeout);
+        let time_left = || {
+            if shared.clock.now() < deadline { Ok(shared.clock.instant(deadline)) } else { Err(TimeOver) }
+        };
+        if shared.idle.wait(|| shared.is_idle(), time_left) { Ok(()) } else { Err(WaitError::TimedOut) }
+    }
+
+    /// Closes the door: every later submit, follow-ups of running tasks included, is `Rejected(Closed)`. What was
+    /// accepted is still run, retries included.
+    ///
+    /// ```
+    /// use dockhand::{RejectReason, WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut (), _cx| Ok::<(), String>(()))).build()?;
+    /// pool.begin_shutdown();
+    /// let refused = pool.submit(()).into_result().unwrap_err();
+    /// assert_eq!(refused.reason(), RejectReason::Closed);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
+    pub fn begin_shutdown(&self) {
+        self.shared.close();
+    }
+
+    /// Refuses new work, lets queued work and whatever becomes due within `timeout` run, and returns as soon as nothing
+    /// is left that can still run, or at the timeout. Then running tasks are told through their context and get 100 ms;
+    /// what was not started is handed back in the report; a thread that does not come back is named there and no longer
+    /// waited for.
+    ///
+    /// `Duration::ZERO` aborts, `Duration::MAX` waits as long as it takes. May be called any number of times and from
+    /// several threads: the window ends at the earliest end that any call asked for, each payload is handed out once,
+    /// and counts are cumulative. From inside a task or hook it waits for nothing that waits for it: its own attempt is
+    /// in `still_running`, and work for which no free worker is left goes on afterwards. When a call from outside
+    /// returns, nothing is queued, delayed or running any more, and the pool has let go of processor and hooks.
+    ///
+    /// # Blocking
+    /// Up to `timeout` and the grace, and for the thread-local destructors of workers that came back.
+    pub fn shutdown(&self, timeout: Duration) -> ShutdownReport<P::Payload> {
+        let started = self.shared.clock.now();
+        let caller = self.shared.caller();
+        self.shared.drain_within(timeout, &caller);
+        if let Caller::Outside = caller {
+            self.wind_up();
+        }
+        self.shared.report(started)
+    }
+
+    /// After a drain from outside: joins who has ended, and lets go of the user's code.
+    fn wind_up(&self) {
+        self.shared.wait_for_ends();
+        self.shared.timer.stop();
+        for thread in self.ended_threads() {
+            // Only a destructor of a thread-local can have panicked there, and it has had its say on stderr.
+            let _ = thread.join();
+        }
+        let user = self.shared.user.lock().take();
+        self.shared.release(user);
+    }
+
+    fn ended_threads(&self) -> Vec<std::thread::JoinHandle<()>> {
+        let mut threads = self.threads.lock();
+        let timer = threads.timer.take();
+        let slots = threads.workers.iter_mut().zip(&self.shared.workers);
+        let ended = slots.filter(|(_, slot)| slot.runner.word.read().phase() == Phase::Ended);
+        ended.filter_map(|(thread, _)| thread.take()).chain(timer).collect()
+    }
+}
+
+impl WorkerPool<Closures> {
+    /// Offers a closure to the lane `"default"`; it is boxed. See [`Closures`].
+    pub fn execute(&self, f: impl FnOnce() + Send + 'static) -> SubmitResult<Closure> {
+        self.submit(Closure::new(f))
+    }
+}
+
+impl<P: Processor> Drop for WorkerPool<P> {
+    fn drop(&mut self) {
+        let shared = &*self.shared;
+        let user = shared.user();
+        let caller = shared.caller();
+        shared.drain_within(self.drop_timeout, &caller);
+        // From inside, what has no free worker to run it is given away all the same: the pool is gone.
+        shared.end_window(&caller);
+        match caller {
+            Caller::Outside => self.wind_up(),
+            Caller::Inside(_) => shared.timer.stop(),
+        }
+        for held in shared.drain.forsake() {
+            let shed = shared.to_shed(held, Outcome::Abandoned);
+            shared.shed(user.as_deref(), shed);
+        }
+        for letter in shared.letters.drain() {
+            shared.guard.drop(letter.payload);
+            shared.guard.drop(letter.failure);
+        }
+        let shared_user = shared.user.lock().take();
+        shared.release(shared_user);
+        shared.release(user);
+    }
+}
+
+impl<P: Processor> fmt::Debug for WorkerPool<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerPool")
+            .field("workers", &self.shared.workers.len())
+            .field("lanes", &self.shared.lanes.len())
+            .field("sleep", &self.shared.sleep.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P: Processor> UnwindSafe for WorkerPool<P> {}
+impl<P: Processor> RefUnwindSafe for WorkerPool<P> {}
+
+impl<P: Processor> Shared<P> {
+    pub(crate) fn new(config: &PoolConfig, lanes: Vec<LaneConfig>, user: UserCode<P>) -> Self {
+        static POOLS: Counter = Counter::new(0);
+        let default_lane = lanes.iter().position(|lane| lane.name == DEFAULT_LANE);
+        let workers = (0..config.workers).map(|me| WorkerSlot {
+            name: format!("{}-{me}", config.name),
+            runner: Arc::new(Runner::new()),
+            tallies: lanes.iter().map(|_| Default::default()).collect(),
+        });
+        Shared {
+            id: POOLS.fetch_add(1, Ordering::Relaxed),
+            idle_strategy: config.idle,
+            spinners_allowed: config.spinners(),
+            sleep: Sleep::new(config.workers),
+            workers: workers.collect(),
+            // `resolve_lanes` has seen to it that there is one.
+            default_lane: default_lane.unwrap_or(0),
+            lanes: lanes.into_iter().map(LaneQueue::new).collect(),
+            callers: Mutex::new(Vec::new()),
+            gate: Gate::new(),
+            idle: Idle::new(),
+            drain: Drain::new(config.workers),
+            clock: Clock::new(),
+            timer: Timer::new(),
+            has_delays: AtomicBool::new(false),
+            window_end: AtomicU64::new(Moment::NEVER.nanos()),
+            letters: LetterStore::new(config.letter_capacity),
+            guard: Guard::default(),
+            user: Mutex::new(Some(Arc::new(user))),
+        }
+    }
+}

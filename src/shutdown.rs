@@ -1,0 +1,294 @@
+//! The end of a pool: close, drain within a window, account for the rest.
+//!
+//! ```text
+//! shutdown(timeout)
+//!   close: no new work; everybody is woken
+//!   the window ends at the earliest end that any caller asked for
+//!   wait until nothing is left that can still run, or the window is over
+//!   what is left?  → end_window
+//!     aborting; fence; everybody is woken; running tasks see it in their context
+//!     wait until nobody is inside the gate
+//!     sweep lanes and heaps, then look at the words until nobody looks: finalized
+//!     100 ms of grace: an attempt that comes back decides for itself
+//!     mark what still runs: abandoned, told here
+//!   hand out what was abandoned, each payload to one caller
+//! ```
+//!
+//! From *inside* (a task or hook of this pool) a call waits for nothing that waits for it: attempts whose thread is in
+//! `shutdown` count as blocked. Inside calls wait until only blocked attempts run; queued work is waited for only while
+//! a worker lives that is not blocked. Only calls from outside mark blocked attempts, join threads, and let go of the
+//! user's code. Nobody waits for another caller's report: what is abandoned collects in the drain.
+
+use crate::clock::Moment;
+use crate::idle::TimeOver;
+use crate::inside;
+use crate::lane::Held;
+use crate::metrics::{Counts, WorkerStatus};
+use crate::processor::Processor;
+use crate::shared::{HeldOf, Shared};
+use crate::sync::{Ordering, yield_now};
+use crate::tally::Count;
+use crate::task::{Outcome, Place, Shed};
+use crate::word::{Phase, Runner};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an attempt has to come back once the window is over.
+pub(crate) const GRACE: Duration = Duration::from_millis(100);
+
+/// What became of everything, as far as this call saw it.
+///
+/// ```
+/// use dockhand::{WorkerPool, processor_fn};
+/// use std::time::Duration;
+///
+/// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+/// for n in 0..100 {
+///     pool.submit(n).into_result()?;
+/// }
+/// let report = pool.shutdown(Duration::from_secs(10));
+/// assert!(report.is_clean());
+/// assert_eq!(report.counts.succeeded, 100);
+/// assert!(report.counts.is_conserved());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "what was abandoned comes back in it"]
+#[non_exhaustive]
+pub struct ShutdownReport<T> {
+    /// Tasks that did not end otherwise, with their payloads, except those that still run. Each is handed out once, to
+    /// the first call that returns after it was abandoned.
+    pub abandoned: Vec<Shed<T>>,
+    /// Threads that have not come back: named, and no longer waited for. Their late results are ignored.
+    pub still_running: Vec<WorkerStatus>,
+    /// The counts since the pool was built.
+    pub counts: Counts,
+    /// How long the call took.
+    pub took: Duration,
+}
+
+impl<T> ShutdownReport<T> {
+    /// Whether everything that was accepted has run to its end, and all threads have come back.
+    pub fn is_clean(&self) -> bool {
+        self.abandoned.is_empty() && self.still_running.is_empty()
+    }
+}
+
+impl<T> fmt::Debug for ShutdownReport<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShutdownReport")
+            .field("abandoned", &self.abandoned)
+            .field("still_running", &self.still_running)
+            .field("counts", &self.counts)
+            .field("took", &self.took)
+            .finish()
+    }
+}
+
+/// Where a shutdown was called from.
+pub(crate) enum Caller {
+    Outside,
+    /// With the attempts that this call blocks.
+    Inside(Vec<Arc<Runner>>),
+}
+
+impl Caller {
+    pub(crate) fn is_inside(&self) -> bool {
+        matches!(self, Caller::Inside(_))
+    }
+}
+
+/// Counts the caller's attempts as blocked while it waits.
+struct Blocked<'a, P: Processor> {
+    shared: &'a Shared<P>,
+    caller: &'a Caller,
+}
+
+impl<'a, P: Processor> Blocked<'a, P> {
+    fn new(shared: &'a Shared<P>, caller: &'a Caller) -> Self {
+        if let Caller::Inside(own) = caller {
+            own.iter().for_each(|runner| runner.block());
+            // Others may have been waiting for these attempts.
+            shared.idle.tell();
+        }
+        Blocked { shared, caller }
+    }
+}
+
+impl<P: Processor> Drop for Blocked<'_, P> {
+    fn drop(&mut self) {
+        if let Caller::Inside(own) = self.caller {
+            own.iter().for_each(|runner| runner.unblock());
+            self.shared.idle.tell();
+        }
+    }
+}
+
+impl<P: Processor> Shared<P> {
+    pub(crate) fn caller(&self) -> Caller {
+        if inside::is_inside(self.id) { Caller::Inside(inside::runners(self.id)) } else { Caller::Outside }
+    }
+
+    /// Takes no new work from here on.
+    pub(crate) fn close(&self) {
+        if self.sleep.close() {
+            for lane in &self.lanes {
+                lane.room.close();
+            }
+            self.idle.tell();
+        }
+    }
+
+    /// Closes, drains until the end of the window, and ends it if something is left. What was abandoned stays in the
+    /// drain for the caller to collect.
+    pub(crate) fn drain_within(&self, timeout: Duration, caller: &Caller) {
+        self.close();
+        self.end_window_at(self.clock.now().after(timeout));
+        let _blocked = Blocked::new(self, caller);
+        let spent = self.idle.wait(|| self.is_spent(caller), || self.time_left(self.window_end()));
+        let done = match caller {
+            Caller::Outside => self.drain.is_finalized(),
+            Caller::Inside(_) => self.clock.now() < self.window_end(),
+        };
+        if !(spent && done) {
+            self.end_window(caller);
+        }
+    }
+
+    fn end_window_at(&self, end: Moment) {
+        // Ordering: AcqRel, partner of the load in `window_end`.
+        if self.window_end.fetch_min(end.nanos(), Ordering::AcqRel) > end.nanos() {
+            for lane in &self.lanes {
+                lane.delays.end_at(end);
+            }
+            self.idle.tell();
+        }
+    }
+
+    fn time_left(&self, end: Moment) -> Result<Option<Instant>, TimeOver> {
+        if self.clock.now() < end { Ok(self.clock.instant(end)) } else { Err(TimeOver) }
+    }
+
+    /// Whether nothing is left that can still run before the end of the window, as far as `caller` may wait for it.
+    fn is_spent(&self, caller: &Caller) -> bool {
+        match caller {
+            // Where nothing waits at all the workers leave by themselves, and the last one finalizes: what was
+            // accepted at the very last is still run. Where something waits that will not be due, they stay.
+            Caller::Outside if self.drain.is_finalized() => !self.somebody_runs(caller),
+            Caller::Outside => self.is_at_rest(false, || self.runs_out() && !self.nothing_waits()),
+            Caller::Inside(_) => self.is_at_rest(true, || self.runs_out() || !self.some_worker_is_free()),
+        }
+    }
+
+    /// Nothing is queued, and nothing that is delayed will be due in time.
+    fn runs_out(&self) -> bool {
+        let due = self.next_due();
+        let in_time = due != Moment::NEVER && due <= self.window_end();
+        !in_time && self.lanes.iter().all(|lane| lane.queue.is_empty())
+    }
+
+    /// Whether an attempt runs that `caller` waits for.
+    fn somebody_runs(&self, caller: &Caller) -> bool {
+        self.runners().iter().any(|runner| {
+            let is_out = matches!(
+                runner.word.read().phase(),
+                Phase::Look | Phase::Run | Phase::Ending | Phase::Tidying
+            );
+            is_out && !(caller.is_inside() && runner.is_blocked())
+        })
+    }
+
+    fn some_worker_is_free(&self) -> bool {
+        self.workers.iter().any(|worker| {
+            let gone =
+                matches!(worker.runner.word.read().phase(), Phase::Left | Phase::Ended | Phase::Marked);
+            !gone && !worker.runner.is_blocked()
+        })
+    }
+
+    /// The window is over: nothing is started any more, what waits is swept, what runs gets its grace and is then given
+    /// up. May be called again, and by several at once.
+    pub(crate) fn end_window(&self, caller: &Caller) {
+        self.sleep.abort();
+        while self.gate.passed().is_none() {
+            // No user code runs inside, so this is as long as a push.
+            yield_now();
+        }
+        self.drain.finalize(|abandoned| self.sweep(abandoned), || self.somebody_looks());
+        let grace_end = self.clock.now().after(GRACE);
+        self.idle.wait(|| !self.somebody_runs(caller), || self.time_left(grace_end));
+        for runner in self.runners() {
+            if !(caller.is_inside() && runner.is_blocked()) {
+                self.give_up(&runner);
+            }
+        }
+        self.idle.tell();
+    }
+
+    /// Moves everything that waits into the report. Under the drain's lock: nothing is dropped here.
+    fn sweep(&self, abandoned: &mut Vec<HeldOf<P>>) {
+        self.move_queued(|_, held| {
+            let recorder = self.lanes[held.lane].recorder();
+            recorder.add(Count::Taken);
+            recorder.add(Count::Abandoned);
+            abandoned.push(held);
+        });
+        for (lane, queue) in self.lanes.iter().enumerate() {
+            for (due, job) in queue.delays.end_and_sweep() {
+                queue.recorder().add(Count::Abandoned);
+                let was = Place::Retrying(due);
+                abandoned.push(Held { lane, was, job });
+            }
+        }
+    }
+
+    /// Takes the outcome of an attempt that has not come back, or sees it decided.
+    fn give_up(&self, runner: &Runner) {
+        loop {
+            let seen = runner.word.read();
+            match seen.phase() {
+                Phase::Run => {
+                    // What it runs belongs to the reading: a mark of another attempt fails.
+                    let Some(running) = runner.running() else { continue };
+                    if runner.word.mark(seen) {
+                        let recorder = self.lanes[running.lane].recorder();
+                        recorder.add(Count::Abandoned);
+                        recorder.add(Count::Finished);
+                        return;
+                    }
+                }
+                // Counting or taking: no user code, so it will be over soon.
+                Phase::Ending | Phase::Look => yield_now(),
+                _ => return,
+            }
+        }
+    }
+
+    /// Waits for workers that have nothing left but their stop hook.
+    pub(crate) fn wait_for_ends(&self) {
+        let end = self.window_end().max(self.clock.now().after(GRACE));
+        let nobody_runs_on = || {
+            self.workers.iter().all(|worker| {
+                !matches!(worker.runner.word.read().phase(), Phase::Idle | Phase::Look | Phase::Left)
+            })
+        };
+        self.idle.wait(nobody_runs_on, || self.time_left(end));
+    }
+
+    /// The report of a call that began at `started`.
+    pub(crate) fn report(&self, started: Moment) -> ShutdownReport<P::Payload> {
+        let held = self.drain.collect();
+        let abandoned = held.into_iter().map(|held| self.to_shed(held, Outcome::Abandoned)).collect();
+        let now = self.clock.now();
+        let is_out = |runner: &Runner| {
+            let phase = runner.word.read().phase();
+            phase.is_busy() || phase == Phase::Left
+        };
+        let workers = self.workers.iter().filter(|worker| is_out(&worker.runner));
+        let mut still_running: Vec<_> = workers.map(|worker| self.worker_status(worker, now)).collect();
+        for caller in self.callers.lock().iter().filter(|caller| is_out(caller)) {
+            still_running.push(self.runner_status("caller", caller, now));
+        }
+        ShutdownReport { abandoned, still_running, counts: self.counts(), took: now.since(started) }
+    }
+}

@@ -1,0 +1,282 @@
+//! What one runner is doing, in one word with one owner.
+//!
+//! A *runner* is whoever runs attempts: a worker, or a thread in a caller-run. Its word goes
+//!
+//! ```text
+//!          look          run                 end            tidy
+//!   Idle ───────► Look ───────► Run ───────► Ending ───────► Tidying ──► Idle or Look
+//!    ▲             │             │ mark (by a shutdown)         ▲
+//!    └─────────────┘             └──────────► Marked ───────────┘
+//!   and last, for a worker: Left (its stop hook runs), Ended (nothing more comes)
+//! ```
+//!
+//! * `Look` covers the pop: no user code runs in it, so a shutdown may wait for its end.
+//! * An attempt ends by **one swap**, to `Ending`. A shutdown that gave up waiting has put `Marked` there: then the
+//!   outcome is told already and the runner keeps quiet. A plain store could overwrite the mark, and the task would
+//!   be counted twice.
+//! * `Ending` covers the counting and the hand-over of a retry: no user code, so it may be waited for as well.
+//! * `Tidying` covers hooks and drops: it may last as long as the user likes, but nothing is open any more.
+//!
+//! The number of looks above the phase makes two equal readings of an idle word mean "nothing was taken in between",
+//! which `wait_idle` builds on.
+
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::fmt;
+
+/// The phase of a [`Word`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle,
+    Look,
+    Run,
+    Ending,
+    Tidying,
+    Marked,
+    Left,
+    Ended,
+}
+
+impl Phase {
+    const ALL: [Phase; 8] = [
+        Phase::Idle,
+        Phase::Look,
+        Phase::Run,
+        Phase::Ending,
+        Phase::Tidying,
+        Phase::Marked,
+        Phase::Left,
+        Phase::Ended,
+    ];
+
+    /// Nothing that counts for `wait_idle` is in this runner's hands. `Marked` is: its task is told and gone.
+    pub(crate) fn is_quiet(self) -> bool {
+        matches!(self, Phase::Idle | Phase::Left | Phase::Ended | Phase::Marked)
+    }
+
+    /// It has a task, whose end may still run hooks.
+    pub(crate) fn is_busy(self) -> bool {
+        matches!(self, Phase::Run | Phase::Ending | Phase::Tidying | Phase::Marked)
+    }
+}
+
+/// A reading of a [`Word`]: phase and number of looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading(u64);
+
+impl Reading {
+    const PHASE_BITS: u32 = 3;
+
+    fn new(looks: u64, phase: Phase) -> Self {
+        Reading(looks << Self::PHASE_BITS | phase as u64)
+    }
+
+    fn looks(self) -> u64 {
+        self.0 >> Self::PHASE_BITS
+    }
+
+    pub(crate) fn phase(self) -> Phase {
+        Phase::ALL[(self.0 & 7) as usize]
+    }
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} after {} looks", self.phase(), self.looks())
+    }
+}
+
+/// The word itself. All but [`Word::read`] and [`Word::mark`] belong to its owner.
+pub(crate) struct Word(AtomicU64);
+
+impl Word {
+    pub(crate) fn new() -> Self {
+        Word(AtomicU64::new(Reading::new(0, Phase::Idle).0))
+    }
+
+    fn own(&self) -> Reading {
+        Reading(self.0.load(Ordering::Relaxed))
+    }
+
+    fn store(&self, phase: Phase, order: Ordering) {
+        self.0.store(Reading::new(self.own().looks(), phase).0, order);
+    }
+
+    /// Before a pop. The pop's own read-modify-write publishes it: who finds the element gone sees the look.
+    pub(crate) fn look(&self) {
+        let looks = self.own().looks().wrapping_add(1);
+        self.0.store(Reading::new(looks, Phase::Look).0, Ordering::Release);
+    }
+
+    pub(crate) fn run(&self) {
+        // Ordering: Release, read by `read`: who sees the attempt sees what describes it.
+        self.store(Phase::Run, Ordering::Release);
+    }
+
+    /// The end of an attempt. False if a shutdown has decided already.
+    pub(crate) fn end(&self) -> bool {
+        let next = Reading::new(self.own().looks(), Phase::Ending);
+        // Ordering: AcqRel, partner of the exchange in `mark`; exactly one of the two decides.
+        let before = Reading(self.0.swap(next.0, Ordering::AcqRel));
+        before.phase() != Phase::Marked
+    }
+
+    pub(crate) fn tidy(&self) {
+        // Ordering: Release, read by `read`: who sees this sees the counts of the attempt.
+        self.store(Phase::Tidying, Ordering::Release);
+    }
+
+    pub(crate) fn idle(&self) {
+        // Ordering: Release, read by `read`: who sees the runner idle sees all that it did.
+        self.store(Phase::Idle, Ordering::Release);
+    }
+
+    pub(crate) fn leave(&self) {
+        // Ordering: as `idle`.
+        self.store(Phase::Left, Ordering::Release);
+    }
+
+    pub(crate) fn ended(&self) {
+        // Ordering: as `idle`.
+        self.store(Phase::Ended, Ordering::Release);
+    }
+
+    pub(crate) fn read(&self) -> Reading {
+        // Ordering: Acquire, partner of the stores above.
+        Reading(self.0.load(Ordering::Acquire))
+    }
+
+    /// Takes the outcome of a running attempt away from its runner. False if it had ended.
+    pub(crate) fn mark(&self, seen: Reading) -> bool {
+        if seen.phase() != Phase::Run {
+            return false;
+        }
+        let marked = Reading::new(seen.looks(), Phase::Marked);
+        // Ordering: AcqRel, partner of the swap in `end`.
+        self.0.compare_exchange(seen.0, marked.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// What a runner runs; written before the word says `Run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) task: u64,
+    pub(crate) lane: usize,
+    pub(crate) attempt: u32,
+    /// When the attempt started, in nanoseconds of the pool's clock.
+    pub(crate) since: u64,
+}
+
+/// A runner's word with the description of its attempt, on cache lines of its own.
+#[repr(align(128))]
+pub(crate) struct Runner {
+    pub(crate) word: Word,
+    /// How many calls of `shutdown` its thread is inside of: such an attempt is not waited for from inside.
+    blocked: AtomicUsize,
+    task: AtomicU64,
+    lane: AtomicUsize,
+    attempt: AtomicU32,
+    since: AtomicU64,
+}
+
+impl Runner {
+    pub(crate) fn new() -> Self {
+        Runner {
+            word: Word::new(),
+            blocked: AtomicUsize::new(0),
+            task: AtomicU64::new(0),
+            lane: AtomicUsize::new(0),
+            attempt: AtomicU32::new(0),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn start(&self, running: Running) {
+        // Relaxed: published by the word's Release store. The fence that every take has after its look keeps a reader
+        // that sees these from seeing the word as it was before the look.
+        self.task.store(running.task, Ordering::Relaxed);
+        self.lane.store(running.lane, Ordering::Relaxed);
+        self.attempt.store(running.attempt, Ordering::Relaxed);
+        self.since.store(running.since, Ordering::Relaxed);
+        self.word.run();
+    }
+
+    /// What it runs, if the word stood still while that was read.
+    pub(crate) fn running(&self) -> Option<Running> {
+        let before = self.word.read();
+        if !before.phase().is_busy() {
+            return None;
+        }
+        let running = Running {
+            task: self.task.load(Ordering::Relaxed),
+            lane: self.lane.load(Ordering::Relaxed),
+            attempt: self.attempt.load(Ordering::Relaxed),
+            since: self.since.load(Ordering::Relaxed),
+        };
+        // Ordering: keeps the reads above before the second look, as in a sequence lock.
+        fence(Ordering::Acquire);
+        (self.word.read().looks() == before.looks()).then_some(running)
+    }
+
+    pub(crate) fn block(&self) {
+        // Ordering: the telling that follows goes through the lock of the waiters.
+        self.blocked.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn unblock(&self) {
+        self.blocked.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Acquire) > 0
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Runner").field(&self.word.read()).finish()
+    }
+}
+
+#[cfg(all(test, not(dockhand_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_and_an_end_decide_once() {
+        let word = Word::new();
+        word.look();
+        word.run();
+        let seen = word.read();
+        assert!(word.mark(seen));
+        assert!(!word.mark(seen), "marked twice");
+        assert!(!word.end(), "the shutdown had decided");
+        word.idle();
+        word.look();
+        word.run();
+        let seen = word.read();
+        assert!(word.end());
+        assert!(!word.mark(seen), "the runner had decided");
+    }
+
+    #[test]
+    fn a_look_changes_the_reading_even_if_nothing_was_found() {
+        let word = Word::new();
+        let before = word.read();
+        word.look();
+        word.idle();
+        assert_eq!(word.read().phase(), before.phase());
+        assert_ne!(word.read(), before);
+    }
+
+    #[test]
+    fn what_runs_is_told_only_while_it_runs() {
+        let runner = Runner::new();
+        assert_eq!(runner.running(), None);
+        let running = Running { task: 7, lane: 1, attempt: 2, since: 9 };
+        runner.word.look();
+        runner.start(running);
+        assert_eq!(runner.running(), Some(running));
+        runner.word.idle();
+        assert_eq!(runner.running(), None);
+    }
+}

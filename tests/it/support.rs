@@ -1,0 +1,1 @@
+//! Gates, a watchdog, and the law.
