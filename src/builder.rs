@@ -44,11 +44,21 @@ pub struct PoolBuilder<P: Processor> {
     user: UserCode<P>,
 }
 
-impl<P: Processor> PoolBuilder<P> {
-    pub(crate) fn new(processor: P) -> Self {
+impl<P: Processor> WorkerPool<P> {
+    /// Starts to build a pool that runs `processor`.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut (), _cx| Ok::<(), String>(()))).build()?;
+    /// assert_eq!(pool.metrics().lanes[0].name, "default");
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
+    pub fn builder(processor: P) -> PoolBuilder<P> {
         PoolBuilder { config: PoolConfig::new(), user: UserCode::new(processor) }
     }
+}
 
+impl<P: Processor> PoolBuilder<P> {
     /// The name of the pool; its threads are `<name>-0`, `<name>-1`, … and `<name>-timer`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();

@@ -48,12 +48,17 @@ impl Clock {
         Moment::START.after(self.start.elapsed())
     }
 
-    /// The same moment on the system's clock; `None` for one that never comes or that it cannot hold.
+    /// Until when to wait for a moment; `None` for one that never comes or that the system's clock cannot hold.
     pub(crate) fn instant(&self, at: Moment) -> Option<Instant> {
         if at == Moment::NEVER {
             return None;
         }
         self.start.checked_add(Duration::from_nanos(at.0))
+    }
+
+    /// A moment as users see it; one that never comes lies centuries ahead.
+    pub(crate) fn shown(&self, at: Moment) -> Instant {
+        self.start.checked_add(Duration::from_nanos(at.0)).unwrap_or(self.start)
     }
 }
 

@@ -227,7 +227,7 @@ impl<T> BatchResult<T> {
             SubmitResult::CallerRun(_) => self.caller_run += 1,
             SubmitResult::Rejected(refused) => self.refused.push(refused),
             SubmitResult::Dropped(payload) => {
-                self.refused.push(Rejection::new(payload, RejectReason::Dropped))
+                self.refused.push(Rejection::new(payload, RejectReason::Dropped));
             }
         }
     }

@@ -1,6 +1,5 @@
 //! The pool, as its owner holds it.
 
-use crate::builder::PoolBuilder;
 use crate::clock::{Clock, Moment};
 use crate::config::{DEFAULT_LANE, LaneConfig, PoolConfig, UserCode};
 use crate::dead_letter::LetterStore;
@@ -32,7 +31,7 @@ use std::time::Duration;
 ///
 /// It owns the threads and is not `Clone`; [`submitter`](WorkerPool::submitter) gives handles that are. Dropping it is
 /// [`shutdown`](WorkerPool::shutdown) with the builder's `drop_timeout`, so it may block that long; what is left goes to
-/// [`on_shed`](PoolBuilder::on_shed). A pool in a `static` is never dropped: what is queued when the process ends is
+/// [`on_shed`](crate::PoolBuilder::on_shed). A pool in a `static` is never dropped: what is queued when the process ends is
 /// lost.
 ///
 /// ```
@@ -58,11 +57,6 @@ pub struct WorkerPool<P: Processor> {
 }
 
 impl<P: Processor> WorkerPool<P> {
-    /// Starts to build a pool that runs `processor`.
-    pub fn builder(processor: P) -> PoolBuilder<P> {
-        PoolBuilder::new(processor)
-    }
-
     pub(crate) fn new(shared: Arc<Shared<P>>, threads: Threads, drop_timeout: Duration) -> Self {
         WorkerPool { shared, threads: Mutex::new(threads), drop_timeout }
     }

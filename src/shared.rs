@@ -178,9 +178,7 @@ impl<P: Processor> Shared<P> {
         let was = match was {
             Place::Queued => TaskStatus::Queued,
             Place::Running => TaskStatus::Running { attempt: job.attempts },
-            Place::Retrying(due) => {
-                TaskStatus::Retrying { due: self.clock.instant(due).unwrap_or_else(Instant::now) }
-            }
+            Place::Retrying(due) => TaskStatus::Retrying { due: self.clock.shown(due) },
         };
         Shed {
             task: self.lanes[lane].info(job.task.id, job.attempts),

@@ -171,7 +171,12 @@ impl<P: Processor> TaskWorker<P> {
             return false;
         };
         let shared = &*self.shared;
-        let spinners = shared.sleep.state().searching() as usize;
+        let state = shared.sleep.state();
+        if state.is_closed() {
+            // What waits now waits for its time or for others; there is nothing to be quick for.
+            return false;
+        }
+        let spinners = state.searching() as usize;
         let already = usize::from(self.activity == Activity::Searching);
         if shared.spinners_allowed <= spinners - already.min(spinners) {
             return false;
