@@ -60,36 +60,100 @@ impl<P: Processor> WorkerPool<P> {
 
 impl<P: Processor> PoolBuilder<P> {
     /// The name of the pool; its threads are `<name>-0`, `<name>-1`, … and `<name>-timer`.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).name("mail").build()?;
+    /// assert_eq!(pool.status().workers[0].name, "mail-0");
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();
         self
     }
 
     /// How many threads run tasks. Zero fails the build.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).workers(3).build()?;
+    /// assert_eq!(pool.metrics().live_workers, 3);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn workers(mut self, n: usize) -> Self {
         self.config.workers = n;
         self
     }
 
     /// The stack size of each worker, in bytes; by default the platform's.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).stack_size(256 * 1024).build()?;
+    /// assert!(pool.submit(1).into_result().is_ok());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = Some(bytes);
         self
     }
 
     /// What a worker does when there is nothing to do.
+    ///
+    /// ```
+    /// use dockhand::{IdleStrategy, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+    ///     .idle(IdleStrategy::SpinThenPark(Duration::from_micros(20)))
+    ///     .build()?;
+    /// assert!(pool.submit(1).into_result().is_ok());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn idle(mut self, strategy: IdleStrategy) -> Self {
         self.config.idle = strategy;
         self
     }
 
     /// How long the drop of the pool may drain.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use std::time::Duration;
+    /// let ran = Arc::new(AtomicU32::new(0));
+    /// let count = ran.clone();
+    /// let pool = WorkerPool::builder(processor_fn(move |_: &mut u32, _cx| {
+    ///     count.fetch_add(1, Ordering::Relaxed);
+    ///     Ok::<(), String>(())
+    /// }))
+    /// .drop_timeout(Duration::from_secs(30))
+    /// .build()?;
+    /// let result = pool.submitter().submit_batch(0..10);
+    /// drop(pool); // drains
+    /// assert_eq!(ran.load(Ordering::Relaxed), 10);
+    /// # assert_eq!(result.accepted, 10);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn drop_timeout(mut self, timeout: Duration) -> Self {
         self.config.drop_timeout = timeout;
         self
     }
 
     /// How many letters the pool keeps. With zero every letter leaves at once through [`on_shed`](Self::on_shed).
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string())))
+    ///     .dead_letter_capacity(2)
+    ///     .build()?;
+    /// let _ = pool.submitter().submit_batch(0..5);
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let metrics = pool.metrics();
+    /// assert_eq!((metrics.letters, metrics.letters_evicted), (2, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn dead_letter_capacity(mut self, letters: usize) -> Self {
         self.config.letter_capacity = letters;
         self
@@ -97,12 +161,31 @@ impl<P: Processor> PoolBuilder<P> {
 
     /// Declares a lane; the first one is the most urgent. A lane that is declared comes before `"default"`, which is last
     /// unless it is declared too: `.lane(Lane::new("background"))` alone is *above* it.
+    ///
+    /// ```
+    /// use dockhand::{Lane, WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+    ///     .lane(Lane::new("urgent"))
+    ///     .lane(Lane::new("default"))
+    ///     .lane(Lane::new("background"))
+    ///     .build()?;
+    /// let order: Vec<_> = pool.metrics().lanes.into_iter().map(|lane| lane.name).collect();
+    /// assert_eq!(order, ["urgent", "default", "background"]);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn lane(mut self, lane: Lane) -> Self {
         self.config.lanes.push(lane);
         self
     }
 
     /// How many tasks may wait in a lane, exactly.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).queue_capacity(10).build()?;
+    /// assert_eq!(pool.metrics().lanes[0].queue_capacity, 10);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn queue_capacity(mut self, tasks: usize) -> Self {
         self.config.defaults.capacity = Capacity::Tasks(tasks);
         self
@@ -128,12 +211,43 @@ impl<P: Processor> PoolBuilder<P> {
     }
 
     /// What a full lane answers.
+    ///
+    /// ```
+    /// use dockhand::{OverloadPolicy, SubmitResult, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, cx| {
+    ///     while cx.checkpoint().is_ok() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     Ok::<(), String>(())
+    /// }))
+    /// .workers(1)
+    /// .queue_capacity(1)
+    /// .overload(OverloadPolicy::DropIncoming)
+    /// .build()?;
+    /// let answers: Vec<_> = (0..3).map(|n| pool.submit(n)).collect();
+    /// assert!(matches!(answers[2], SubmitResult::Dropped(2)));
+    /// let _ = pool.shutdown(Duration::ZERO);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn overload(mut self, policy: OverloadPolicy) -> Self {
         self.config.defaults.overload = policy;
         self
     }
 
     /// How often and when a failed task is tried again.
+    ///
+    /// ```
+    /// use dockhand::{RetryPolicy, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string())))
+    ///     .retry(RetryPolicy::fixed(Duration::from_millis(1)).max_retries(3))
+    ///     .build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(pool.metrics().counts.attempts, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.config.defaults.retry = policy;
         self
@@ -226,6 +340,13 @@ impl<P: Processor> PoolBuilder<P> {
     ///
     /// # Blocking
     /// Until every worker has run its start hook.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// assert!(pool.submit(1).into_result().is_ok());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn build(self) -> Result<WorkerPool<P>, BuildError> {
         let PoolBuilder { config, user } = self;
         let slot = LaneQueue::<P::Payload, P::Error>::SLOT;

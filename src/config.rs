@@ -111,27 +111,65 @@ pub struct Lane {
 
 impl Lane {
     /// A lane that takes all its settings from the builder.
+    ///
+    /// ```
+    /// use dockhand::{Lane, WorkerPool, processor_fn};
+    /// let lane = Lane::new("mail");
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(lane).build()?;
+    /// assert_eq!(pool.metrics().lanes[0].name, "mail");
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn new(name: impl Into<String>) -> Self {
         Lane { name: name.into(), capacity: None, delay_capacity: None, overload: None, retry: None }
     }
 
     /// How many tasks may wait. Slots are allocated when the pool is built: capacity times the size of the payload.
+    ///
+    /// ```
+    /// use dockhand::{Lane, WorkerPool, processor_fn};
+    /// let lane = Lane::new("mail").queue_capacity(7);
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(lane).build()?;
+    /// assert_eq!(pool.metrics().lanes[0].queue_capacity, 7);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn queue_capacity(self, tasks: usize) -> Self {
         Lane { capacity: Some(Capacity::Tasks(tasks)), ..self }
     }
 
-    /// How many failed tasks may wait for their retry; by default as many as the queue holds. A retry that finds no
-    /// room becomes a letter with reason [`DelayFull`](crate::letter::DeadLetterReason::DelayFull).
+    /// How many failed tasks may wait for their retry; by default as many as the queue holds, so a small queue with long
+    /// delays wants more. A retry that finds no room becomes a letter with reason [`DelayFull`](crate::letter::DeadLetterReason::DelayFull).
+    ///
+    /// ```
+    /// use dockhand::{Lane, WorkerPool, processor_fn};
+    /// let lane = Lane::new("mail").queue_capacity(7).delay_capacity(3);
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(lane).build()?;
+    /// assert_eq!(pool.metrics().lanes[0].delay_capacity, 3);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn delay_capacity(self, tasks: usize) -> Self {
         Lane { delay_capacity: Some(tasks), ..self }
     }
 
     /// What the lane answers when it is full.
+    ///
+    /// ```
+    /// use dockhand::{Lane, OverloadPolicy};
+    /// let lane = Lane::new("frames").overload(OverloadPolicy::DropOldest);
+    /// assert!(format!("{lane:?}").contains("DropOldest"));
+    /// ```
     pub fn overload(self, policy: OverloadPolicy) -> Self {
         Lane { overload: Some(policy), ..self }
     }
 
     /// How often and when the lane's failed tasks are tried again.
+    ///
+    /// ```
+    /// use dockhand::{BuildError, Lane, RetryPolicy, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let lane = Lane::new("mail").retry(RetryPolicy::fixed(Duration::from_secs(1)).jitter(2.0));
+    /// let built = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(lane).build();
+    /// assert!(matches!(built, Err(BuildError::InvalidRetry { lane, .. }) if lane == "mail"));
+    /// ```
     pub fn retry(self, policy: RetryPolicy) -> Self {
         Lane { retry: Some(policy), ..self }
     }

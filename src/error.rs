@@ -74,11 +74,29 @@ impl<T> Rejection<T> {
     }
 
     /// Why it was refused.
+    ///
+    /// ```
+    /// # use dockhand::{RejectReason, WorkerPool, processor_fn};
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// pool.begin_shutdown();
+    /// let refused = pool.submit(7).into_result().unwrap_err();
+    /// assert_eq!(refused.reason(), RejectReason::Closed);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn reason(&self) -> RejectReason {
         self.reason
     }
 
     /// The payload.
+    ///
+    /// ```
+    /// # use dockhand::{RejectReason, WorkerPool, processor_fn};
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// pool.begin_shutdown();
+    /// let refused = pool.submit(7).into_result().unwrap_err();
+    /// assert_eq!(refused.into_payload(), 7);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn into_payload(self) -> T {
         self.payload.into_inner()
     }

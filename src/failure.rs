@@ -49,6 +49,17 @@ impl<E> Failure<E> {
     }
 
     /// The cause, for a `match`.
+    ///
+    /// ```
+    /// # use dockhand::{Cause, WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letter = pool.dead_letters().take(id).ok_or("no letter")?;
+    /// assert!(matches!(letter.failure.cause(), Cause::Error(text) if text == "no"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cause(&self) -> Cause<'_, E> {
         match &self.0 {
             Kind::Error(error) => Cause::Error(error),

@@ -45,26 +45,85 @@ pub struct DeadLetters<'a, P: Processor> {
 
 impl<P: Processor> DeadLetters<'_, P> {
     /// How many letters are kept.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// assert_eq!(letters.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.shared.letters.len()
     }
 
     /// Whether none is kept.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// assert!(!letters.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// What is known of each letter, oldest first.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// assert_eq!(letters.list()[0].task.id, id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn list(&self) -> Vec<LetterInfo> {
         self.shared.letters.list()
     }
 
     /// Takes one letter out. Costs a search through the store.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// assert_eq!(letters.take(id).map(|letter| letter.payload), Some(7));
+    /// assert!(letters.take(id).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(&self, id: TaskId) -> Option<LetterOf<P>> {
         self.shared.letters.take(id)
     }
 
     /// Puts a letter back, as the newest. From a full store the oldest leaves through `on_shed`, on this thread.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// let mut letter = letters.take(id).ok_or("no letter")?;
+    /// letter.payload += 1; // repaired by hand
+    /// letters.put_back(letter);
+    /// assert_eq!(letters.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn put_back(&self, letter: LetterOf<P>) {
         let user = self.shared.user();
         self.shared.keep_letter(user.as_deref(), letter);
@@ -72,6 +131,18 @@ impl<P: Processor> DeadLetters<'_, P> {
     }
 
     /// Takes all letters out, oldest first.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// assert_eq!(letters.drain().len(), 1);
+    /// assert!(letters.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn drain(&self) -> Vec<LetterOf<P>> {
         self.shared.letters.drain()
     }
@@ -81,6 +152,20 @@ impl<P: Processor> DeadLetters<'_, P> {
     ///
     /// # Errors
     /// `UnknownLetter`; or `QueueFull` or `Closed`, and the letter stays where it was.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// let new_id = letters.requeue(id)?;
+    /// assert_ne!(new_id, id);
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(letters.list()[0].task.id, new_id); // failed again
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn requeue(&self, id: TaskId) -> Result<TaskId, RejectReason> {
         let letters = &self.shared.letters;
         let mut lent = letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
@@ -111,6 +196,17 @@ impl<P: Processor> DeadLetters<'_, P> {
     }
 
     /// Requeues every letter that fits, oldest first; says how many did.
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// let id = pool.submit(7).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// assert_eq!(letters.requeue_all(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn requeue_all(&self) -> usize {
         let ids = self.list().into_iter().map(|info| info.task.id);
         ids.filter(|id| self.requeue(*id).is_ok()).count()

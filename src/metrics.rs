@@ -70,6 +70,10 @@ pub struct Counts {
 
 impl Counts {
     /// Whether both sums of the law hold. May be false while work moves.
+    ///
+    /// ```
+    /// assert!(dockhand::metrics::Counts::default().is_conserved());
+    /// ```
     pub fn is_conserved(&self) -> bool {
         let answers = self.accepted + self.rejected + self.caller_run + self.dropped;
         let ends = self.succeeded

@@ -62,12 +62,27 @@ impl<P: Processor> WorkerPool<P> {
     }
 
     /// Offers a task to the lane `"default"`; see [`TaskSubmitter::submit`].
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// assert!(pool.submit(1).into_result().is_ok());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn submit(&self, payload: P::Payload) -> SubmitResult<P::Payload> {
         let lane = self.shared.default_lane;
         self.shared.submit(lane, payload, self.shared.lanes[lane].overload)
     }
 
     /// A submitter of the lane `"default"`.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// let submitter = pool.submitter();
+    /// assert!(submitter.submit(1).into_result().is_ok());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn submitter(&self) -> TaskSubmitter<P> {
         self.submitter_of(self.shared.default_lane)
     }
@@ -76,6 +91,14 @@ impl<P: Processor> WorkerPool<P> {
     ///
     /// # Errors
     /// [`RejectReason::UnknownLane`].
+    ///
+    /// ```
+    /// use dockhand::{RejectReason, WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// assert!(pool.submitter_for("default").is_ok());
+    /// assert_eq!(pool.submitter_for("defualt").unwrap_err(), RejectReason::UnknownLane);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn submitter_for(&self, lane: &str) -> Result<TaskSubmitter<P>, RejectReason> {
         let lane = self.shared.lane_named(lane).ok_or(RejectReason::UnknownLane)?;
         Ok(self.submitter_of(lane))
@@ -86,6 +109,18 @@ impl<P: Processor> WorkerPool<P> {
     }
 
     /// The numbers of this moment. Costs a read of every worker's counters and short locks that no submit takes.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let metrics = pool.metrics();
+    /// assert_eq!(metrics.counts.succeeded, 1);
+    /// assert!(metrics.counts.is_conserved());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn metrics(&self) -> PoolMetrics {
         self.shared.metrics()
     }
@@ -123,6 +158,13 @@ impl<P: Processor> WorkerPool<P> {
     }
 
     /// The store of letters.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// assert!(pool.dead_letters().is_empty());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn dead_letters(&self) -> DeadLetters<'_, P> {
         DeadLetters { shared: &self.shared }
     }
@@ -135,6 +177,16 @@ impl<P: Processor> WorkerPool<P> {
     ///
     /// # Blocking
     /// Up to `timeout`; `Duration::MAX` waits as long as it takes.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// pool.submit(1).into_result()?;
+    /// assert_eq!(pool.wait_idle(Duration::from_secs(10)), Ok(()));
+    /// assert_eq!(pool.metrics().counts.succeeded, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn wait_idle(&self, timeout: Duration) -> Result<(), WaitError> {
         let shared = &*self.shared;
         if shared.caller().is_inside() {
@@ -175,6 +227,18 @@ impl<P: Processor> WorkerPool<P> {
     ///
     /// # Blocking
     /// Up to `timeout` and the grace, and for the thread-local destructors of workers that came back.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// pool.submit(1).into_result()?;
+    /// let report = pool.shutdown(Duration::from_secs(10));
+    /// assert!(report.is_clean());
+    /// assert_eq!(report.counts.succeeded, 1);
+    /// assert_eq!(pool.submit(2).into_payload(), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shutdown(&self, timeout: Duration) -> ShutdownReport<P::Payload> {
         let started = self.shared.clock.now();
         let caller = self.shared.caller();
@@ -208,6 +272,15 @@ impl<P: Processor> WorkerPool<P> {
 
 impl WorkerPool<Closures> {
     /// Offers a closure to the lane `"default"`; it is boxed. See [`Closures`].
+    ///
+    /// ```
+    /// use dockhand::{Closures, WorkerPool};
+    /// let pool = WorkerPool::builder(Closures).build()?;
+    /// let (answer, answers) = std::sync::mpsc::channel();
+    /// pool.execute(move || answer.send(7).unwrap()).into_result()?;
+    /// assert_eq!(answers.recv()?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn execute(&self, f: impl FnOnce() + Send + 'static) -> SubmitResult<Closure> {
         self.submit(Closure::new(f))
     }

@@ -69,6 +69,14 @@ pub struct ShutdownReport<T> {
 
 impl<T> ShutdownReport<T> {
     /// Whether everything that was accepted has run to its end, and all threads have come back.
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// assert!(pool.shutdown(Duration::from_secs(10)).is_clean());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
     pub fn is_clean(&self) -> bool {
         self.abandoned.is_empty() && self.still_running.is_empty()
     }

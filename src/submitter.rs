@@ -85,7 +85,8 @@ impl<P: Processor> TaskSubmitter<P> {
     ///
     /// # Blocking
     /// Up to `timeout`, counted from the call; `Duration::MAX` waits as long as it takes. A close ends the wait with
-    /// `Rejected(Closed)`. From inside a task or hook of this pool it does not wait. There is no order among waiters.
+    /// `Rejected(Closed)`. From inside a task or hook of this pool it does not wait. There is no order among waiters. A
+    /// call that is repeated after its time was over is another offer, and is counted as one.
     ///
     /// ```
     /// use dockhand::{WorkerPool, processor_fn};

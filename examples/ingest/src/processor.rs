@@ -1,0 +1,124 @@
+//! What a worker does with each job.
+
+use std::fs::File;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dockhand::{Processor, TaskContext};
+use image::ImageFormat;
+
+use crate::digest::read_through;
+use crate::error::IngestError;
+use crate::job::{Content, Facts, Job, NOTIFY, Notice, PREVIEW, Preview};
+use crate::media::{PictureDecoder, format_of, thumbnail_name, write_thumbnail};
+use crate::notify::Notifier;
+use crate::tally::Tally;
+
+/// Parse, then preview if it is a picture, then notify. Each step offers the next one as its last
+/// act, so none is offered twice, and a step that fails is a failure of its own lane only.
+pub(crate) struct Ingest {
+    pub(crate) decoder: PictureDecoder,
+    pub(crate) notifier: Notifier,
+    pub(crate) out: PathBuf,
+    pub(crate) tally: Arc<Tally>,
+}
+
+type Context<'a> = TaskContext<'a, Job>;
+
+impl Processor for Ingest {
+    type Payload = Job;
+    type Output = ();
+    type Error = IngestError;
+
+    fn process(&self, job: &mut Job, cx: &Context<'_>) -> Result<(), IngestError> {
+        match job {
+            Job::Parse(path) => self.parse(path, cx),
+            Job::Preview(preview) => self.preview(preview, cx),
+            Job::Notify(notice) => self.notifier.post(notice),
+        }
+    }
+}
+
+impl Ingest {
+    fn parse(&self, path: &Arc<Path>, cx: &Context<'_>) -> Result<(), IngestError> {
+        let mut file = File::open(path).map_err(IngestError::Open)?;
+        let reading = read_through(&file, cx)?;
+        let facts =
+            |content| Facts { path: Arc::clone(path), bytes: reading.bytes, sha256: reading.sha256, content };
+        if let Some(format) = format_of(path, &reading.head) {
+            file.rewind().map_err(IngestError::Read)?;
+            return self.parse_picture(file, format, facts, cx);
+        }
+        let facts = facts(Content::Text { lines: reading.lines, words: reading.words });
+        self.tally.record_file(&facts);
+        self.notify(Notice { facts, thumbnail: None }, cx);
+        Ok(())
+    }
+
+    fn parse_picture(
+        &self,
+        file: File,
+        format: ImageFormat,
+        facts: impl FnOnce(Content) -> Facts,
+        cx: &Context<'_>,
+    ) -> Result<(), IngestError> {
+        let picture = self.decoder.decode(file, format)?;
+        let facts = facts(Content::Picture { width: picture.width, height: picture.height });
+        self.tally.record_file(&facts);
+        let preview = Preview { facts, picture: Some(picture.reduced) };
+        self.offer(PREVIEW, Job::Preview(Box::new(preview)), cx);
+        Ok(())
+    }
+
+    fn preview(&self, preview: &Preview, cx: &Context<'_>) -> Result<(), IngestError> {
+        let name = thumbnail_name(&preview.facts.path);
+        if let Some(picture) = &preview.picture {
+            write_thumbnail(picture, &self.out.join(&name))?;
+            self.tally.thumbnails.add(1);
+        }
+        self.notify(Notice { facts: preview.facts.clone(), thumbnail: Some(name) }, cx);
+        Ok(())
+    }
+
+    fn notify(&self, notice: Notice, cx: &Context<'_>) {
+        self.offer(NOTIFY, Job::Notify(Box::new(notice)), cx);
+    }
+
+    /// A pool that is closing takes no follow-ups. That is no failure of the step that offered it.
+    fn offer(&self, lane: &str, job: Job, cx: &Context<'_>) {
+        if cx.submit(lane, job).into_payload().is_some() {
+            self.tally.follow_ups_refused.add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ingest(out: &Path) -> Ingest {
+        let notifier = Notifier::new("http://127.0.0.1:9/", 1);
+        Ingest { decoder: PictureDecoder::default(), notifier, out: out.to_owned(), tally: Arc::default() }
+    }
+
+    #[test]
+    fn a_refused_follow_up_fails_nobody_and_is_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (text, ingest) = (folder.path().join("text"), ingest(folder.path()));
+        std::fs::write(&text, "two words\n").expect("writable");
+        // A context without a pool refuses every follow-up.
+        let parsed = ingest.process(&mut Job::Parse(text.into()), &TaskContext::detached());
+        assert!(parsed.is_ok());
+        assert_eq!(ingest.tally.words.get(), 2);
+        assert_eq!(ingest.tally.follow_ups_refused.get(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_cannot_be_opened() {
+        let ingest = ingest(Path::new("."));
+        let parsed =
+            ingest.process(&mut Job::Parse(Path::new("no/such/file").into()), &TaskContext::detached());
+        assert!(matches!(parsed, Err(IngestError::Open(_))));
+    }
+}

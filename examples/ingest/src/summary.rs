@@ -1,0 +1,124 @@
+//! What is left of a run when the pool has stopped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dockhand::metrics::{Counts, PoolMetrics, WorkerStatus};
+use dockhand::{DeadLetter, ShutdownReport, WorkerPool};
+use serde::Serialize;
+
+use crate::error::IngestError;
+use crate::job::{Job, PARSE};
+use crate::processor::Ingest;
+use crate::tally::Tally;
+
+/// Everything that the report tells.
+pub(crate) struct Summary {
+    pub(crate) metrics: PoolMetrics,
+    pub(crate) letters: Vec<Letter>,
+    /// Workers that did not come back from their task in time.
+    pub(crate) still_running: Vec<WorkerStatus>,
+    pub(crate) tally: Arc<Tally>,
+    /// Requests that the endpoint took, and that it refused.
+    pub(crate) answered: (u64, u64),
+    pub(crate) out: PathBuf,
+    pub(crate) elapsed: Duration,
+}
+
+/// A task that failed for good.
+pub(crate) struct Letter {
+    pub(crate) path: PathBuf,
+    pub(crate) lane: Arc<str>,
+    pub(crate) why: String,
+}
+
+/// The line that `--json` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct Totals {
+    pool: PoolTotals,
+    files: u64,
+    thumbnails: u64,
+    elapsed_ms: u128,
+}
+
+#[derive(Debug, Serialize)]
+struct PoolTotals {
+    submitted: u64,
+    accepted: u64,
+    rejected: u64,
+    caller_run: u64,
+    dropped: u64,
+    succeeded: u64,
+    dead_lettered: u64,
+    cancelled: u64,
+    expired: u64,
+    evicted: u64,
+    abandoned: u64,
+    queued: u64,
+    delayed: u64,
+    running: u64,
+    retries: u64,
+}
+
+impl Summary {
+    /// Asks the stopped pool for what it still knows.
+    pub(crate) fn collect(
+        pool: &WorkerPool<Ingest>,
+        report: ShutdownReport<Job>,
+        tally: Arc<Tally>,
+        answered: (u64, u64),
+        out: PathBuf,
+        elapsed: Duration,
+    ) -> Self {
+        let mut letters: Vec<Letter> = pool.dead_letters().drain().into_iter().map(Letter::from).collect();
+        letters.sort_by(|a, b| a.path.cmp(&b.path));
+        let still_running = report.still_running;
+        Self { metrics: pool.metrics(), letters, still_running, tally, answered, out, elapsed }
+    }
+
+    /// Files that the walker handed to the pool.
+    pub(crate) fn files(&self) -> u64 {
+        let parse = self.metrics.lanes.iter().find(|lane| lane.name == PARSE);
+        parse.map_or(0, |lane| lane.counts.accepted)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        Totals {
+            pool: PoolTotals::from(&self.metrics.counts),
+            files: self.files(),
+            thumbnails: self.tally.thumbnails.get(),
+            elapsed_ms: self.elapsed.as_millis(),
+        }
+    }
+}
+
+impl From<DeadLetter<Job, IngestError>> for Letter {
+    fn from(letter: DeadLetter<Job, IngestError>) -> Self {
+        let info = letter.info;
+        let why = format!("{} ({:?}, attempt {})", info.error, info.reason, info.task.attempt);
+        Self { path: letter.payload.path().to_owned(), lane: info.task.lane, why }
+    }
+}
+
+impl From<&Counts> for PoolTotals {
+    fn from(counts: &Counts) -> Self {
+        Self {
+            submitted: counts.submitted,
+            accepted: counts.accepted,
+            rejected: counts.rejected,
+            caller_run: counts.caller_run,
+            dropped: counts.dropped,
+            succeeded: counts.succeeded,
+            dead_lettered: counts.dead_lettered,
+            cancelled: counts.cancelled,
+            expired: counts.expired,
+            evicted: counts.evicted,
+            abandoned: counts.abandoned,
+            queued: counts.queued,
+            delayed: counts.delayed,
+            running: counts.running,
+            retries: counts.retries,
+        }
+    }
+}

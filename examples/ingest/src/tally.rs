@@ -1,0 +1,60 @@
+//! What the pool does not count: files' contents, and what was given up on the way.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use dockhand::{Outcome, Shed};
+
+use crate::job::{Content, Facts, Job};
+
+/// Sums over all files. Written by the workers and the walker, read at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) bytes: Sum,
+    pub(crate) lines: Sum,
+    pub(crate) words: Sum,
+    pub(crate) pictures: Sum,
+    pub(crate) thumbnails: Sum,
+    /// Follow-ups that the pool did not take, because it was closing.
+    pub(crate) follow_ups_refused: Sum,
+    /// Notices that made room for newer ones.
+    pub(crate) notices_evicted: Sum,
+    /// Dead letters that made room for newer ones.
+    pub(crate) letters_evicted: Sum,
+    /// Places in the tree that could not be looked at.
+    pub(crate) unreadable: Sum,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Sum(AtomicU64);
+
+impl Sum {
+    pub(crate) fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Tally {
+    pub(crate) fn record_file(&self, facts: &Facts) {
+        self.bytes.add(facts.bytes);
+        match facts.content {
+            Content::Text { lines, words } => {
+                self.lines.add(lines);
+                self.words.add(words);
+            }
+            Content::Picture { .. } => self.pictures.add(1),
+        }
+    }
+
+    /// A payload that leaves the pool without having been asked for.
+    pub(crate) fn record_shed(&self, shed: &Shed<Job>) {
+        match shed.outcome {
+            Outcome::Evicted => self.notices_evicted.add(1),
+            Outcome::DeadLettered => self.letters_evicted.add(1),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Runs the program as a user would, and checks that it accounts for every task.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Far more than any of these runs takes.
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+struct Finished {
+    code: Option<i32>,
+    text: String,
+}
+
+impl Finished {
+    fn totals(&self) -> Value {
+        let last = self.text.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error} in {last:?}"))
+    }
+
+    fn letters(&self) -> Vec<&str> {
+        self.text.lines().skip_while(|line| !line.starts_with("dead letters:")).collect()
+    }
+}
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data")
+}
+
+/// An empty folder for the test of this name.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("writable");
+    folder
+}
+
+fn start(input: &Path, out: &Path, options: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ingest"));
+    command.arg(input).arg("--json").arg("--out").arg(out).args(options);
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts")
+}
+
+/// Waits for the end, and ends what does not end by itself.
+fn finish(mut child: Child) -> Finished {
+    let mut stdout = child.stdout.take().expect("piped");
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).expect("text");
+        text
+    });
+    let end = Instant::now() + WATCHDOG;
+    let status = loop {
+        match child.try_wait().expect("a child") {
+            Some(status) => break status,
+            None if Instant::now() < end => thread::sleep(Duration::from_millis(10)),
+            None => {
+                child.kill().expect("a child");
+                panic!("still running after {WATCHDOG:?}");
+            }
+        }
+    };
+    Finished { code: status.code(), text: reader.join().expect("read") }
+}
+
+/// The two equations that hold when nothing is under way any more.
+fn assert_conserved(totals: &Value) {
+    let sum = |names: &[&str]| -> u64 {
+        names
+            .iter()
+            .map(|name| totals["pool"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {totals}")))
+            .sum()
+    };
+    assert_eq!(sum(&["submitted"]), sum(&["accepted", "rejected", "caller_run", "dropped"]), "{totals}");
+    let outcomes = ["succeeded", "dead_lettered", "cancelled", "expired", "evicted", "abandoned"];
+    assert_eq!(sum(&["accepted", "caller_run"]), sum(&outcomes), "{totals}");
+    assert_eq!(sum(&["queued", "delayed", "running"]), 0, "{totals}");
+}
+
+fn thumbnails(out: &Path) -> Vec<PathBuf> {
+    fs::read_dir(out).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()
+}
+
+#[test]
+fn every_sample_file_is_accounted_for_and_the_broken_ones_are_named() {
+    let out = folder("samples");
+    let run = finish(start(&data(), &out, &[]));
+    assert_eq!(run.code, Some(0), "{}", run.text);
+    let totals = run.totals();
+    assert_conserved(&totals);
+    assert_eq!((&totals["files"], &totals["thumbnails"]), (&20.into(), &9.into()));
+    // 20 parses of which 2 fail, 9 previews, 18 notices.
+    assert_eq!(totals["pool"]["succeeded"], 18 + 9 + 18, "{}", run.text);
+    assert_eq!(totals["pool"]["dead_lettered"], 2);
+    for broken in ["truncated.png", "to-nowhere.txt"] {
+        let named = run
+            .letters()
+            .iter()
+            .filter(|line| line.contains(broken) && line.contains("NotRetryable"))
+            .count();
+        assert_eq!(named, 1, "{broken} in {}", run.text);
+    }
+    assert_eq!(thumbnails(&out).len(), 9);
+    for thumbnail in thumbnails(&out) {
+        let (width, height) = image::image_dimensions(&thumbnail).expect("a picture");
+        assert!(width.max(height) <= 128, "{}", thumbnail.display());
+    }
+}
+
+#[test]
+fn an_endpoint_that_refuses_everything_costs_the_notices_only() {
+    let run = finish(start(&data(), &folder("refusing"), &["--flaky", "1"]));
+    assert_eq!(run.code, Some(0), "{}", run.text);
+    let totals = run.totals();
+    assert_conserved(&totals);
+    assert_eq!(totals["thumbnails"], 9);
+    assert_eq!(totals["pool"]["dead_lettered"], 2 + 18);
+    assert_eq!(totals["pool"]["retries"], 18 * 5);
+    let exhausted = run.letters().iter().filter(|line| line.contains("the endpoint answered 503")).count();
+    assert_eq!(exhausted, 18, "{}", run.text);
+}
+
+#[test]
+fn queues_of_one_slot_lose_nothing_but_notices() {
+    let run =
+        finish(start(&data(), &folder("narrow"), &["--capacity", "1", "--workers", "1", "--flaky", "0.5"]));
+    assert_eq!(run.code, Some(0), "{}", run.text);
+    let totals = run.totals();
+    assert_conserved(&totals);
+    assert_eq!((&totals["files"], &totals["thumbnails"]), (&20.into(), &9.into()));
+}
+
+#[test]
+fn a_folder_below_the_directory_can_take_the_thumbnails() {
+    let input = folder("below");
+    fs::copy(data().join("pictures/buoy.png"), input.join("buoy.png")).expect("copied");
+    let out = input.join("out");
+    for _ in 0..2 {
+        let run = finish(start(&input, &out, &[]));
+        assert_eq!(run.totals()["files"], 1, "{}", run.text);
+    }
+    assert_eq!(thumbnails(&out).len(), 1);
+    assert_ne!(finish(start(&input, &input, &[])).code, Some(0));
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_an_error() {
+    let run = finish(start(Path::new("no/such/directory"), &folder("absent"), &[]));
+    assert_ne!(run.code, Some(0));
+}
+
+#[cfg(unix)]
+mod interrupted {
+    use super::*;
+
+    /// Starts a long run and sends SIGINT as soon as it has done something.
+    fn interrupt(name: &str, options: &[&str]) -> (Finished, Duration) {
+        let (input, out) = (folder(name).join("input"), folder(&format!("{name}-out")));
+        fs::create_dir_all(&input).expect("writable");
+        for number in 0..2000 {
+            fs::copy(data().join("pictures/one-pixel.png"), input.join(format!("{number}.png")))
+                .expect("copied");
+        }
+        let child = start(&input, &out, options);
+        let end = Instant::now() + WATCHDOG;
+        while thumbnails(&out).is_empty() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let sent = Instant::now();
+        let kill =
+            Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().expect("sh");
+        assert!(kill.success());
+        (finish(child), sent.elapsed())
+    }
+
+    #[test]
+    fn without_time_to_drain_the_rest_is_reported_as_abandoned() {
+        let (run, took) = interrupt("abort", &["--timeout", "0", "--flaky", "1", "--workers", "1"]);
+        assert_eq!(run.code, Some(0), "{}", run.text);
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        let totals = run.totals();
+        assert_conserved(&totals);
+        assert!(totals["pool"]["abandoned"].as_u64() > Some(0), "{totals}");
+    }
+
+    #[test]
+    fn with_time_to_drain_what_was_taken_is_finished() {
+        let (run, took) = interrupt("drain", &["--timeout", "30s", "--flaky", "0", "--capacity", "16"]);
+        assert_eq!(run.code, Some(0), "{}", run.text);
+        assert!(took < Duration::from_secs(30), "{took:?}");
+        let totals = run.totals();
+        assert_conserved(&totals);
+        assert_eq!(totals["pool"]["abandoned"], 0);
+        assert_eq!(totals["thumbnails"], totals["files"], "{totals}");
+    }
+}
