@@ -85,10 +85,10 @@ impl<P: Processor> Attempt<'_, P> {
 
     fn succeed(&self, job: JobOf<P>, output: P::Output) -> Outcome {
         if !self.runner.word.end() {
+            let outcome = self.come_back_late(job);
             self.shared.guard.drop(output);
-            return self.come_back_late(job);
+            return outcome;
         }
-        self.recorder.add(Count::Finished);
         self.recorder.add(Count::Succeeded);
         self.runner.word.tidy();
         let guard = &self.shared.guard;
@@ -126,15 +126,22 @@ impl<P: Processor> Attempt<'_, P> {
         };
         // A classifier that panics has said nothing worth a retry.
         let decision = decision.unwrap_or(crate::failure::RetryDecision::GiveUp);
-        match decide(&self.lane().retry, decision, attempt, rand::random::<f64>) {
+        match decide(&self.lane().retry, decision, attempt, || self.chance()) {
             Verdict::Retry(delay) => Plan::Retry(delay),
             Verdict::DeadLetter(reason) => Plan::DeadLetter(reason),
         }
     }
 
+    /// Even in `[0, 1)`. The generator is thread-local and asks the system for its seed: where either fails there is no
+    /// spread.
+    fn chance(&self) -> f64 {
+        self.shared.guard.run(rand::random).unwrap_or(0.5)
+    }
+
     /// Counts the end and hands over what goes on. No user code: a shutdown may be waiting for it.
     fn settle(&self, job: JobOf<P>, plan: Plan) -> Rest<P> {
-        self.recorder.add(Count::Finished);
+        // The window may have ended while the user's code was asked.
+        let plan = if self.shared.sleep.state().is_aborting() { Plan::Abandon } else { plan };
         let rest = match plan {
             Plan::Retry(delay) => self.schedule(job, delay),
             Plan::DeadLetter(reason) => Rest::DeadLetter(job, reason),

@@ -48,6 +48,11 @@ fn submit_chunks<P: Processor, const N: usize>(
         let chunk = Chunk { shared, lane, policy };
         chunk.submit(&mut buffer[..filled], &mut result);
         if let Err(panic) = filling {
+            // Nothing of the user's may be dropped by the unwinding: a second panic in it would abort.
+            for refused in result.refused {
+                shared.guard.drop(refused);
+            }
+            shared.guard.drop(payloads);
             resume_unwind(panic);
         }
         if filled < N {

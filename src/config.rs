@@ -10,6 +10,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) const DEFAULT_LANE: &str = "default";
+/// More threads than a process can have, and fewer than the sleep word can count.
+const MAX_WORKERS: usize = 1 << 16;
 const DEFAULT_CAPACITY: usize = 1024;
 const DEFAULT_LETTERS: usize = 1024;
 const DEFAULT_DROP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -255,6 +257,9 @@ impl PoolConfig {
     pub(crate) fn resolve_lanes(&self, slot: usize) -> Result<Vec<LaneConfig>, BuildError> {
         if self.workers == 0 {
             return Err(BuildError::NoWorkers);
+        }
+        if self.workers > MAX_WORKERS {
+            return Err(BuildError::TooManyWorkers { most: MAX_WORKERS });
         }
         let mut lanes = self.lanes.clone();
         if !lanes.iter().any(|lane| lane.name == DEFAULT_LANE) {

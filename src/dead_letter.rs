@@ -80,11 +80,11 @@ pub(crate) struct LetterStore<T, E> {
 
 struct Letters<T, E> {
     list: VecDeque<DeadLetter<T, E>>,
-    /// Places kept for letters that are being requeued and may come back.
-    lent: usize,
+    /// The pool is gone: nobody could ask for a letter.
+    forsaken: bool,
 }
 
-/// A letter taken out to be requeued; its place in the store is kept.
+/// A letter taken out to be requeued, with the place that it had.
 pub(crate) struct Lent<T, E> {
     pub(crate) letter: DeadLetter<T, E>,
     place: usize,
@@ -93,7 +93,7 @@ pub(crate) struct Lent<T, E> {
 impl<T, E> LetterStore<T, E> {
     pub(crate) fn new(capacity: usize) -> Self {
         LetterStore {
-            letters: Mutex::new(Letters { list: VecDeque::new(), lent: 0 }),
+            letters: Mutex::new(Letters { list: VecDeque::new(), forsaken: false }),
             capacity,
             evicted: AtomicU64::new(0),
         }
@@ -104,42 +104,46 @@ impl<T, E> LetterStore<T, E> {
     pub(crate) fn keep(&self, letter: DeadLetter<T, E>) -> Option<DeadLetter<T, E>> {
         let mut letters = self.letters.lock();
         letters.list.push_back(letter);
-        if letters.list.len() + letters.lent <= self.capacity {
-            return None;
-        }
+        let capacity = if letters.forsaken { 0 } else { self.capacity };
+        let leaves = letters.list.len() > capacity;
+        leaves.then(|| self.evict(&mut letters, 0)).flatten()
+    }
+
+    fn evict(&self, letters: &mut Letters<T, E>, place: usize) -> Option<DeadLetter<T, E>> {
         self.evicted.fetch_add(1, Ordering::Relaxed);
-        letters.list.pop_front()
+        letters.list.remove(place)
     }
 
     pub(crate) fn take(&self, id: TaskId) -> Option<DeadLetter<T, E>> {
-        let mut letters = self.letters.lock();
-        let place = letters.place_of(id)?;
-        letters.list.remove(place)
+        self.lend(id).map(|lent| lent.letter)
     }
 
     pub(crate) fn lend(&self, id: TaskId) -> Option<Lent<T, E>> {
         let mut letters = self.letters.lock();
-        let place = letters.place_of(id)?;
+        let place = letters.list.iter().position(|letter| letter.info.task.id == id)?;
         let letter = letters.list.remove(place)?;
-        letters.lent += 1;
         Some(Lent { letter, place })
     }
 
-    /// A lent letter comes back to where it was.
-    pub(crate) fn give_back(&self, lent: Lent<T, E>) {
+    /// A lent letter comes back to where it was. If its place was filled meanwhile, the oldest of the others leaves.
+    pub(crate) fn give_back(&self, lent: Lent<T, E>) -> Option<DeadLetter<T, E>> {
         let mut letters = self.letters.lock();
-        letters.lent -= 1;
         let place = lent.place.min(letters.list.len());
         letters.list.insert(place, lent.letter);
-    }
-
-    /// A lent letter was requeued.
-    pub(crate) fn forget_lent(&self) {
-        self.letters.lock().lent -= 1;
+        let leaves = letters.list.len() > self.capacity;
+        let oldest_other = usize::from(place == 0);
+        leaves.then(|| self.evict(&mut letters, oldest_other)).flatten()
     }
 
     pub(crate) fn drain(&self) -> Vec<DeadLetter<T, E>> {
         self.letters.lock().list.drain(..).collect()
+    }
+
+    /// The last drain: from here on nothing is kept.
+    pub(crate) fn forsake(&self) -> Vec<DeadLetter<T, E>> {
+        let mut letters = self.letters.lock();
+        letters.forsaken = true;
+        letters.list.drain(..).collect()
     }
 
     pub(crate) fn list(&self) -> Vec<LetterInfo> {
@@ -153,12 +157,6 @@ impl<T, E> LetterStore<T, E> {
 
     pub(crate) fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
-    }
-}
-
-impl<T, E> Letters<T, E> {
-    fn place_of(&self, id: TaskId) -> Option<usize> {
-        self.list.iter().position(|letter| letter.info.task.id == id)
     }
 }
 
@@ -201,25 +199,33 @@ mod tests {
     }
 
     #[test]
-    fn a_lent_letter_comes_back_to_its_place_and_evicts_nothing() {
+    fn a_lent_letter_comes_back_to_its_place() {
         let store = LetterStore::new(2);
         store.keep(letter(1));
         store.keep(letter(2));
         let first = store.list()[0].task.id;
         let lent = store.lend(first).expect("it is there");
         assert!(store.lend(first).is_none(), "lent twice");
-        assert_eq!(store.keep(letter(3)).map(|l| l.payload), Some(2));
-        store.give_back(lent);
+        assert!(store.give_back(lent).is_none());
+        assert_eq!(payloads(&store), [1, 2]);
+    }
+
+    #[test]
+    fn a_letter_that_comes_back_to_a_full_store_stays() {
+        let store = LetterStore::new(2);
+        store.keep(letter(1));
+        store.keep(letter(2));
+        let lent = store.lend(store.list()[0].task.id).expect("it is there");
+        assert!(store.keep(letter(3)).is_none(), "the lent one has left room");
+        assert_eq!(store.give_back(lent).map(|l| l.payload), Some(2));
         assert_eq!(payloads(&store), [1, 3]);
     }
 
     #[test]
-    fn a_requeued_letter_gives_its_place_up() {
-        let store = LetterStore::new(1);
+    fn a_forsaken_store_keeps_nothing() {
+        let store = LetterStore::new(2);
         store.keep(letter(1));
-        let lent = store.lend(store.list()[0].task.id);
-        assert!(lent.is_some());
-        store.forget_lent();
-        assert!(store.keep(letter(2)).is_none());
+        assert_eq!(store.forsake().len(), 1);
+        assert_eq!(store.keep(letter(2)).map(|l| l.payload), Some(2));
     }
 }

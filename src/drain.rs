@@ -22,7 +22,7 @@
 //! after its pop and the fence, therefore puts it into `late`; and the submit waits while somebody looks, since that
 //! one may hold its task. No user code runs in a look.
 
-use crate::sync::{Mutex, MutexGuard, yield_now};
+use crate::sync::{Mutex, MutexGuard, Ordering, fence, yield_now};
 
 pub(crate) struct Drain<J>(Mutex<DrainState<J>>);
 
@@ -84,6 +84,10 @@ impl<J> Drain<J> {
     /// A worker wants to leave a closed pool. False if something waits after all.
     pub(crate) fn leave(&self, nothing_waits: impl Fn() -> bool, end_delays: impl FnOnce()) -> bool {
         let mut state = self.0.lock();
+        // Ordering: partner of the fences in `Sleep::after_push` and `Gate::enter`. A submit that found the pool open does
+        // not come to this lock. Its fence came before this one, since the caller has read "closed" before it: so what
+        // it pushed, or that it is inside the gate, is seen below.
+        fence(Ordering::SeqCst);
         if !nothing_waits() {
             return false;
         }

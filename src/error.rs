@@ -275,6 +275,12 @@ pub enum BuildError {
     /// The number of workers is zero.
     #[error("a pool needs at least one worker")]
     NoWorkers,
+    /// The number of workers is larger than any process could have.
+    #[error("a pool has at most {most} workers")]
+    TooManyWorkers {
+        /// The largest number.
+        most: usize,
+    },
     /// The capacity of a lane is zero, or comes out as zero from its cost and wait.
     #[error("lane {lane:?} has no capacity")]
     NoCapacity {

@@ -62,7 +62,8 @@ pub(crate) fn depth() -> usize {
             let submits = frames.iter().filter(|frame| frame.entry == Entry::Submit);
             submits.count()
         })
-        .unwrap_or(0)
+        // Where the thread is being torn down nothing can be counted, so no policy may act.
+        .unwrap_or(MAX_DEPTH)
 }
 
 pub(crate) fn is_inside(pool: u64) -> bool {

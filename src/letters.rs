@@ -1,8 +1,8 @@
 //! The dead letters of a pool, as an operator uses them.
 
 use crate::config::OverloadPolicy;
-use crate::dead_letter::{DeadLetter, LetterInfo};
-use crate::error::{RejectReason, SubmitResult};
+use crate::dead_letter::{DeadLetter, Lent, LetterInfo};
+use crate::error::RejectReason;
 use crate::processor::Processor;
 use crate::shared::{LetterOf, Shared};
 use crate::task::TaskId;
@@ -167,31 +167,32 @@ impl<P: Processor> DeadLetters<'_, P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requeue(&self, id: TaskId) -> Result<TaskId, RejectReason> {
-        let letters = &self.shared.letters;
-        let mut lent = letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
+        let mut lent = self.shared.letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
         let Some(lane) = self.shared.lane_named(&lent.letter.info.task.lane) else {
             // A letter of another pool that was put back here.
-            letters.give_back(lent);
+            self.give_back(lent);
             return Err(RejectReason::UnknownLane);
         };
         let DeadLetter { info, payload, failure } = lent.letter;
-        match self.shared.submit(lane, payload, OverloadPolicy::Reject) {
-            SubmitResult::Accepted(new_id) => {
-                letters.forget_lent();
+        match self.shared.submit(lane, payload, OverloadPolicy::Reject).into_result() {
+            Ok(new_id) => {
                 self.shared.guard.drop(failure);
                 Ok(new_id)
             }
-            refused => {
-                let Err(refused) = refused.into_result() else {
-                    // `Reject` answers nothing else.
-                    return Err(RejectReason::QueueFull);
-                };
+            Err(refused) => {
                 let reason = refused.reason();
-                let payload = refused.into_payload();
-                lent.letter = DeadLetter { info, payload, failure };
-                letters.give_back(lent);
+                lent.letter = DeadLetter { info, payload: refused.into_payload(), failure };
+                self.give_back(lent);
                 Err(reason)
             }
+        }
+    }
+
+    fn give_back(&self, lent: Lent<P::Payload, P::Error>) {
+        if let Some(evicted) = self.shared.letters.give_back(lent) {
+            let user = self.shared.user();
+            self.shared.shed_letter(user.as_deref(), evicted);
+            self.shared.release(user);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::letters::DeadLetters;
 use crate::metrics::{PoolMetrics, PoolStatus};
 use crate::processor::{Closure, Closures, Processor};
 use crate::shared::{Shared, WorkerSlot};
-use crate::shutdown::{Caller, ShutdownReport};
+use crate::shutdown::{Caller, Leftovers, ShutdownReport};
 use crate::sleep::Sleep;
 use crate::start::Threads;
 use crate::submitter::TaskSubmitter;
@@ -242,7 +242,7 @@ impl<P: Processor> WorkerPool<P> {
     pub fn shutdown(&self, timeout: Duration) -> ShutdownReport<P::Payload> {
         let started = self.shared.clock.now();
         let caller = self.shared.caller();
-        self.shared.drain_within(timeout, &caller);
+        self.shared.drain_within(timeout, &caller, Leftovers::LeaveInTime);
         if let Caller::Outside = caller {
             self.wind_up();
         }
@@ -254,6 +254,10 @@ impl<P: Processor> WorkerPool<P> {
         self.shared.wait_for_ends();
         self.shared.timer.stop();
         for thread in self.ended_threads() {
+            if thread.thread().id() == std::thread::current().id() {
+                // A destructor of a thread-local ends the pool on a thread that has left it: no thread joins itself.
+                continue;
+            }
             // Only a destructor of a thread-local can have panicked there, and it has had its say on stderr.
             let _ = thread.join();
         }
@@ -291,9 +295,8 @@ impl<P: Processor> Drop for WorkerPool<P> {
         let shared = &*self.shared;
         let user = shared.user();
         let caller = shared.caller();
-        shared.drain_within(self.drop_timeout, &caller);
         // From inside, what has no free worker to run it is given away all the same: the pool is gone.
-        shared.end_window(&caller);
+        shared.drain_within(self.drop_timeout, &caller, Leftovers::HandBack);
         match caller {
             Caller::Outside => self.wind_up(),
             Caller::Inside(_) => shared.timer.stop(),
@@ -302,7 +305,7 @@ impl<P: Processor> Drop for WorkerPool<P> {
             let shed = shared.to_shed(held, Outcome::Abandoned);
             shared.shed(user.as_deref(), shed);
         }
-        for letter in shared.letters.drain() {
+        for letter in shared.letters.forsake() {
             shared.guard.drop(letter.payload);
             shared.guard.drop(letter.failure);
         }
@@ -345,12 +348,14 @@ impl<P: Processor> Shared<P> {
             lanes: lanes.into_iter().map(LaneQueue::new).collect(),
             callers: Mutex::new(Vec::new()),
             gate: Gate::new(),
+            shedding: Gate::new(),
             idle: Idle::new(),
             drain: Drain::new(config.workers),
             clock: Clock::new(),
             timer: Timer::new(),
             has_delays: AtomicBool::new(false),
             window_end: AtomicU64::new(Moment::NEVER.nanos()),
+            grace_end: AtomicU64::new(Moment::NEVER.nanos()),
             letters: LetterStore::new(config.letter_capacity),
             guard: Guard::default(),
             user: Mutex::new(Some(Arc::new(user))),

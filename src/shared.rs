@@ -46,6 +46,8 @@ pub(crate) struct Shared<P: Processor> {
     /// Threads in a caller-run.
     pub(crate) callers: Mutex<Vec<Arc<Runner>>>,
     pub(crate) gate: Gate,
+    /// Threads that shed what they have displaced, for those who wait for rest.
+    pub(crate) shedding: Gate,
     pub(crate) idle: Idle,
     pub(crate) drain: Drain<HeldOf<P>>,
     pub(crate) clock: Clock,
@@ -54,6 +56,8 @@ pub(crate) struct Shared<P: Processor> {
     pub(crate) has_delays: AtomicBool,
     /// The earliest end that any shutdown asked for.
     pub(crate) window_end: AtomicU64,
+    /// Until when attempts may come back after the window, set once.
+    pub(crate) grace_end: AtomicU64,
     pub(crate) letters: LetterStore<P::Payload, P::Error>,
     pub(crate) guard: Guard,
     /// Gone once the pool has come to its end.
@@ -101,11 +105,12 @@ impl<P: Processor> Shared<P> {
         dues.min().unwrap_or(Moment::NEVER)
     }
 
-    /// Whether nothing is left that a worker would have to stay for.
+    /// Whether nothing is left that a worker would have to stay for. In the order in which a task moves: out of the gate,
+    /// out of a caller-run, into a queue. Read the other way round, a caller-run's retry could slip past.
     pub(crate) fn nothing_waits(&self) -> bool {
-        self.lanes.iter().all(LaneQueue::is_empty)
-            && self.gate.passed().is_some()
+        self.gate.passed().is_some()
             && self.callers.lock().is_empty()
+            && self.lanes.iter().all(LaneQueue::is_empty)
     }
 
     /// All runners: the workers and the threads in a caller-run.
@@ -122,8 +127,14 @@ impl<P: Processor> Shared<P> {
 
     /// What must stand still for the pool to be at rest; nothing while somebody has a task. For a call from inside, those
     /// that are blocked in a call themselves do not count.
-    fn quiet_words(&self, but_blocked: bool) -> Option<(Vec<Reading>, u64)> {
-        let passed = self.gate.passed()?;
+    fn quiet_words(&self, but_blocked: bool) -> Option<(Vec<Reading>, [u64; 2])> {
+        let shed = match self.shedding.passed() {
+            Some(shed) => shed,
+            // A hook that waits would wait for its own shedding.
+            None if but_blocked => 0,
+            None => return None,
+        };
+        let passed = [self.gate.passed()?, shed];
         let counting = self.runners().into_iter();
         let counting = counting.filter(|runner| !(but_blocked && runner.is_blocked()));
         let words = counting.map(|runner| {
@@ -191,9 +202,13 @@ impl<P: Processor> Shared<P> {
 
     /// Puts a letter into the store; the one that has to leave for it is shed on this thread.
     pub(crate) fn keep_letter(&self, user: Option<&UserCode<P>>, letter: LetterOf<P>) {
-        let Some(evicted) = self.letters.keep(letter) else {
-            return;
-        };
+        if let Some(evicted) = self.letters.keep(letter) {
+            self.shed_letter(user, evicted);
+        }
+    }
+
+    /// Gives the payload of a letter away that the store has no room for.
+    pub(crate) fn shed_letter(&self, user: Option<&UserCode<P>>, evicted: LetterOf<P>) {
         let DeadLetter { info, payload, failure } = evicted;
         self.guard.drop(failure);
         self.guard.run(|| {
@@ -207,6 +222,11 @@ impl<P: Processor> Shared<P> {
             payload,
         };
         self.shed(user, shed);
+    }
+
+    /// The end of the grace, once the window is over.
+    pub(crate) fn grace_end(&self) -> Moment {
+        Moment::from_nanos(self.grace_end.load(Ordering::Acquire))
     }
 
     /// The end of the earliest window asked for.

@@ -106,6 +106,15 @@ impl Caller {
     }
 }
 
+/// What a call from inside does with work for which no free worker is left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leftovers {
+    /// It goes on afterwards, unless the window is over.
+    LeaveInTime,
+    /// The pool is gone: it is handed back.
+    HandBack,
+}
+
 /// Counts the caller's attempts as blocked while it waits.
 struct Blocked<'a, P: Processor> {
     shared: &'a Shared<P>,
@@ -149,13 +158,14 @@ impl<P: Processor> Shared<P> {
 
     /// Closes, drains until the end of the window, and ends it if something is left. What was abandoned stays in the
     /// drain for the caller to collect.
-    pub(crate) fn drain_within(&self, timeout: Duration, caller: &Caller) {
+    pub(crate) fn drain_within(&self, timeout: Duration, caller: &Caller, leftovers: Leftovers) {
         self.close();
         self.end_window_at(self.clock.now().after(timeout));
         let _blocked = Blocked::new(self, caller);
         let spent = self.idle.wait(|| self.is_spent(caller), || self.time_left(self.window_end()));
         let done = match caller {
             Caller::Outside => self.drain.is_finalized(),
+            Caller::Inside(_) if leftovers == Leftovers::HandBack => self.drain.is_finalized(),
             Caller::Inside(_) => self.clock.now() < self.window_end(),
         };
         if !(spent && done) {
@@ -183,9 +193,14 @@ impl<P: Processor> Shared<P> {
             // Where nothing waits at all the workers leave by themselves, and the last one finalizes: what was
             // accepted at the very last is still run. Where something waits that will not be due, they stay.
             Caller::Outside if self.drain.is_finalized() => !self.somebody_runs(caller),
-            Caller::Outside => self.is_at_rest(false, || self.runs_out() && !self.nothing_waits()),
+            Caller::Outside => self.is_at_rest(false, || self.runs_out() && self.something_is_late()),
             Caller::Inside(_) => self.is_at_rest(true, || self.runs_out() || !self.some_worker_is_free()),
         }
+    }
+
+    /// Something waits that will not be due in time, for which workers would stay.
+    fn something_is_late(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.delays.len() > 0)
     }
 
     /// Nothing is queued, and nothing that is delayed will be due in time.
@@ -197,6 +212,9 @@ impl<P: Processor> Shared<P> {
 
     /// Whether an attempt runs that `caller` waits for.
     fn somebody_runs(&self, caller: &Caller) -> bool {
+        if !caller.is_inside() && self.shedding.passed().is_none() {
+            return true;
+        }
         self.runners().iter().any(|runner| {
             let is_out = matches!(
                 runner.word.read().phase(),
@@ -218,13 +236,15 @@ impl<P: Processor> Shared<P> {
     /// up. May be called again, and by several at once.
     pub(crate) fn end_window(&self, caller: &Caller) {
         self.sleep.abort();
+        // The earliest end of the grace holds, however many calls there are.
+        let grace_end = self.clock.now().after(GRACE);
+        self.grace_end.fetch_min(grace_end.nanos(), Ordering::AcqRel);
         while self.gate.passed().is_none() {
             // No user code runs inside, so this is as long as a push.
             yield_now();
         }
         self.drain.finalize(|abandoned| self.sweep(abandoned), || self.somebody_looks());
-        let grace_end = self.clock.now().after(GRACE);
-        self.idle.wait(|| !self.somebody_runs(caller), || self.time_left(grace_end));
+        self.idle.wait(|| !self.somebody_runs(caller), || self.time_left(self.grace_end()));
         for runner in self.runners() {
             if !(caller.is_inside() && runner.is_blocked()) {
                 self.give_up(&runner);
@@ -261,7 +281,6 @@ impl<P: Processor> Shared<P> {
                     if runner.word.mark(seen) {
                         let recorder = self.lanes[running.lane].recorder();
                         recorder.add(Count::Abandoned);
-                        recorder.add(Count::Finished);
                         return;
                     }
                 }
@@ -274,7 +293,7 @@ impl<P: Processor> Shared<P> {
 
     /// Waits for workers that have nothing left but their stop hook.
     pub(crate) fn wait_for_ends(&self) {
-        let end = self.window_end().max(self.clock.now().after(GRACE));
+        let end = self.grace_end().min(self.window_end().after(GRACE));
         let nobody_runs_on = || {
             self.workers.iter().all(|worker| {
                 !matches!(worker.runner.word.read().phase(), Phase::Idle | Phase::Look | Phase::Left)

@@ -63,9 +63,8 @@ impl<P: Processor> Shared<P> {
             panics: sum(Count::Panics),
             ..Counts::default()
         };
-        let finished = sum(Count::Finished);
         counts.attempts = sum(Count::Attempts);
-        counts.running = counts.attempts.saturating_sub(finished);
+        counts.running = self.running(lane);
         counts.delayed = queue.delays.len() as u64;
         counts.caller_run = sum(Count::CallerRun);
         counts.rejected = sum(Count::Rejected);
@@ -73,6 +72,16 @@ impl<P: Processor> Shared<P> {
         (counts.accepted, counts.queued) = self.accepted(queue, || sum(Count::Taken));
         counts.submitted = counts.accepted + counts.rejected + counts.caller_run + counts.dropped;
         counts
+    }
+
+    /// Attempts of a lane that run now, by the runners' words: never more than there are runners.
+    fn running(&self, lane: usize) -> u64 {
+        let runners = self.runners();
+        let running = runners.iter().filter(|runner| {
+            let runs = runner.word.read().phase() == Phase::Run;
+            runs && runner.running().is_some_and(|running| running.lane == lane)
+        });
+        running.count() as u64
     }
 
     /// What was accepted, and how much of it is queued. Under the drain's lock: what lies in a queue once the pool is

@@ -227,7 +227,11 @@ impl<P: Processor> Shared<P> {
             || self.somebody_looks(),
         );
         match refused {
-            Some(held) => self.reject(lane, held.job.task.payload, RejectReason::Closed),
+            Some(held) => {
+                // A waiter may have seen the task in its lane.
+                self.idle.tell();
+                self.reject(lane, held.job.task.payload, RejectReason::Closed)
+            }
             None => {
                 self.sleep.work_appeared();
                 SubmitResult::Accepted(id)
@@ -289,6 +293,7 @@ impl<P: Processor> Shared<P> {
             recorder.add(Count::Evicted);
             recorder.add(Count::Taken);
         }
+        let shedding = displaced.as_ref().map(|_| self.shedding.enter());
         // The lane holds this task, so nobody needs to be told that the gate is empty.
         drop(inside_gate);
         let answer = self.settle(lane, id);
@@ -299,6 +304,10 @@ impl<P: Processor> Shared<P> {
             self.shed(user.as_deref(), shed);
         }
         self.release(user);
+        if shedding.is_some() {
+            drop(shedding);
+            self.idle.tell();
+        }
         answer
     }
 

@@ -12,8 +12,6 @@ pub(crate) enum Count {
     Evicted,
     Retries,
     Panics,
-    /// Attempts that ended, in whatever way.
-    Finished,
     Attempts,
     CallerRun,
     Rejected,

@@ -110,8 +110,9 @@ impl<P: Processor> TaskWorker<P> {
     }
 
     /// The window ended between the look and the take.
-    fn hand_back(&self, taken: HeldOf<P>) {
+    fn hand_back(&mut self, taken: HeldOf<P>) {
         let shared = &*self.shared;
+        shared.sleep.stop_searching(&mut self.activity);
         let runner = &shared.workers[self.me].runner;
         let recorder = shared.recorder_of(self.me, taken.lane);
         if taken.was == Place::Queued {
@@ -171,23 +172,16 @@ impl<P: Processor> TaskWorker<P> {
             return false;
         };
         let shared = &*self.shared;
-        let state = shared.sleep.state();
-        if state.is_closed() {
+        if shared.sleep.state().is_closed() {
             // What waits now waits for its time or for others; there is nothing to be quick for.
             return false;
         }
-        let spinners = state.searching() as usize;
-        let already = usize::from(self.activity == Activity::Searching);
-        if shared.spinners_allowed <= spinners - already.min(spinners) {
+        if !shared.sleep.try_start_searching(&mut self.activity, shared.spinners_allowed) {
             return false;
         }
-        shared.sleep.start_searching(&mut self.activity);
+        // Once is enough: the word stays idle while this worker spins, so a waiter that comes later sees it so.
         shared.idle.tell();
-        spin_until(limit, || {
-            // A waiter may have come since; a spinner tells nobody else.
-            shared.idle.tell_fenced();
-            shared.sleep.state().is_closed() || shared.has_work()
-        })
+        spin_until(limit, || shared.sleep.state().is_closed() || shared.has_work())
     }
 
     /// The last of it: hook, user code, word.

@@ -162,11 +162,20 @@ impl Sleep {
         }
     }
 
-    pub(crate) fn start_searching(&self, activity: &mut Activity) {
-        if *activity == Activity::Busy {
-            *activity = Activity::Searching;
-            self.move_count(0, State::ONE_SEARCHING);
+    /// Counts as searching if fewer than `limit` others do.
+    pub(crate) fn try_start_searching(&self, activity: &mut Activity, limit: usize) -> bool {
+        if *activity == Activity::Searching {
+            return limit > 0;
         }
+        // Ordering: as in `move_count`.
+        let started = self.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| {
+            let has_room = State(word).searching() < limit as u64;
+            has_room.then_some(word + State::ONE_SEARCHING)
+        });
+        if started.is_ok() {
+            *activity = Activity::Searching;
+        }
+        started.is_ok()
     }
 
     /// A search that ends without a task; the caller goes to sleep, or leaves, and looks again there.
