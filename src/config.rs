@@ -5,11 +5,10 @@ use crate::error::BuildError;
 use crate::failure::{Cause, RetryDecision};
 use crate::processor::Processor;
 use crate::retry::RetryPolicy;
-use crate::task::Shed;
+use crate::task::{DEFAULT_LANE, Shed};
 use std::fmt;
 use std::time::Duration;
 
-pub(crate) const DEFAULT_LANE: &str = "default";
 /// More threads than a process can have, and fewer than the sleep word can count.
 const MAX_WORKERS: usize = 1 << 16;
 const DEFAULT_CAPACITY: usize = 1024;

@@ -1,7 +1,7 @@
 //! What a running task is told.
 
 use crate::error::{Interrupted, RejectReason, Rejection, SubmitResult};
-use crate::task::TaskId;
+use crate::task::{DEFAULT_LANE, TaskId};
 use std::fmt;
 
 /// What a context asks of the pool it belongs to.
@@ -49,7 +49,7 @@ impl<T> TaskContext<'_, T> {
     /// assert_eq!(double.process(&mut 21, &TaskContext::detached()), Ok(42));
     /// ```
     pub fn detached() -> Self {
-        TaskContext { host: None, id: TaskId::DETACHED, lane: crate::config::DEFAULT_LANE, attempt: 1 }
+        TaskContext { host: None, id: TaskId::DETACHED, lane: DEFAULT_LANE, attempt: 1 }
     }
 
     /// The id of the task.

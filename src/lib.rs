@@ -142,6 +142,9 @@ mod shutdown;
 mod snapshot;
 mod start;
 
+#[cfg(all(test, dockhand_loom))]
+mod models;
+
 // Machinery that knows no user.
 mod clock;
 mod delay;
@@ -157,6 +160,9 @@ mod tally;
 mod timer;
 mod user;
 mod word;
+
+#[cfg(doctest)]
+mod compile_fail;
 
 pub use builder::PoolBuilder;
 pub use config::{IdleStrategy, Lane, OverloadPolicy};

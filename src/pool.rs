@@ -1,7 +1,7 @@
 //! The pool, as its owner holds it.
 
 use crate::clock::{Clock, Moment};
-use crate::config::{DEFAULT_LANE, LaneConfig, PoolConfig, UserCode};
+use crate::config::{LaneConfig, PoolConfig, UserCode};
 use crate::dead_letter::LetterStore;
 use crate::drain::Drain;
 use crate::error::{RejectReason, SubmitResult, WaitError};
@@ -17,7 +17,7 @@ use crate::sleep::Sleep;
 use crate::start::Threads;
 use crate::submitter::TaskSubmitter;
 use crate::sync::{AtomicBool, AtomicU64, Mutex};
-use crate::task::Outcome;
+use crate::task::{DEFAULT_LANE, Outcome};
 use crate::timer::Timer;
 use crate::user::Guard;
 use crate::word::{Phase, Runner};
@@ -246,7 +246,7 @@ impl<P: Processor> WorkerPool<P> {
         if let Caller::Outside = caller {
             self.wind_up();
         }
-        self.shared.report(started)
+        self.shared.report(started, &caller)
     }
 
     /// After a drain from outside: joins who has ended, and lets go of the user's code.

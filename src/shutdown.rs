@@ -303,13 +303,14 @@ impl<P: Processor> Shared<P> {
     }
 
     /// The report of a call that began at `started`.
-    pub(crate) fn report(&self, started: Moment) -> ShutdownReport<P::Payload> {
+    pub(crate) fn report(&self, started: Moment, caller: &Caller) -> ShutdownReport<P::Payload> {
         let held = self.drain.collect();
         let abandoned = held.into_iter().map(|held| self.to_shed(held, Outcome::Abandoned)).collect();
         let now = self.clock.now();
         let is_out = |runner: &Runner| {
             let phase = runner.word.read().phase();
-            phase.is_busy() || phase == Phase::Left
+            // A call from inside does not wait for workers that leave; one that is still in its stop hook is not named.
+            phase.is_busy() || (phase == Phase::Left && !caller.is_inside())
         };
         let workers = self.workers.iter().filter(|worker| is_out(&worker.runner));
         let mut still_running: Vec<_> = workers.map(|worker| self.worker_status(worker, now)).collect();

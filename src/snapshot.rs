@@ -11,7 +11,8 @@ use crate::word::{Phase, Runner};
 
 impl<P: Processor> Shared<P> {
     pub(crate) fn metrics(&self) -> PoolMetrics {
-        let lanes: Vec<LaneMetrics> = (0..self.lanes.len()).map(|lane| self.lane_metrics(lane)).collect();
+        let running = self.running();
+        let lanes: Vec<_> = running.iter().enumerate().map(|(lane, n)| self.lane_metrics(lane, *n)).collect();
         let mut counts = Counts::default();
         for lane in &lanes {
             counts.add(&lane.counts);
@@ -31,24 +32,24 @@ impl<P: Processor> Shared<P> {
 
     pub(crate) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for lane in 0..self.lanes.len() {
-            counts.add(&self.lane_counts(lane));
+        for (lane, running) in self.running().into_iter().enumerate() {
+            counts.add(&self.lane_counts(lane, running));
         }
         counts
     }
 
-    fn lane_metrics(&self, lane: usize) -> LaneMetrics {
+    fn lane_metrics(&self, lane: usize, running: u64) -> LaneMetrics {
         let queue = &self.lanes[lane];
         LaneMetrics {
             name: queue.name.to_string(),
-            counts: self.lane_counts(lane),
+            counts: self.lane_counts(lane, running),
             queue_capacity: queue.queue.capacity(),
             delay_capacity: queue.delay_capacity,
         }
     }
 
     /// Ends are read before starts, and takes before lengths, so that no gauge runs ahead of what feeds it.
-    fn lane_counts(&self, lane: usize) -> Counts {
+    fn lane_counts(&self, lane: usize, running: u64) -> Counts {
         let queue = &self.lanes[lane];
         let sum = |count: Count| -> u64 {
             let own = self.workers.iter().map(|worker| worker.tallies[lane].get(count));
@@ -64,7 +65,7 @@ impl<P: Processor> Shared<P> {
             ..Counts::default()
         };
         counts.attempts = sum(Count::Attempts);
-        counts.running = self.running(lane);
+        counts.running = running;
         counts.delayed = queue.delays.len() as u64;
         counts.caller_run = sum(Count::CallerRun);
         counts.rejected = sum(Count::Rejected);
@@ -74,14 +75,16 @@ impl<P: Processor> Shared<P> {
         counts
     }
 
-    /// Attempts of a lane that run now, by the runners' words: never more than there are runners.
-    fn running(&self, lane: usize) -> u64 {
-        let runners = self.runners();
-        let running = runners.iter().filter(|runner| {
+    /// How many attempts run now, by lane. One look at each runner's word, so never more than there are runners.
+    fn running(&self) -> Vec<u64> {
+        let mut running = vec![0; self.lanes.len()];
+        for runner in self.runners() {
             let runs = runner.word.read().phase() == Phase::Run;
-            runs && runner.running().is_some_and(|running| running.lane == lane)
-        });
-        running.count() as u64
+            if let Some(now) = runner.running().filter(|_| runs) {
+                running[now.lane] += 1;
+            }
+        }
+        running
     }
 
     /// What was accepted, and how much of it is queued. Under the drain's lock: what lies in a queue once the pool is

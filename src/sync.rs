@@ -1,6 +1,7 @@
-//! The one file that names a lock, an atomic or a thread's park token.
+//! The one file that names a condition variable, a park token, or the locks and atomics of a protocol.
 //!
-//! The models swap all of it for loom's by `--cfg dockhand_loom`; nothing else in the crate knows.
+//! The models swap all of it for loom's by `--cfg dockhand_loom`; nothing else in the crate knows. (Counters that no
+//! protocol rests on, ids and panics, are plain atomics where they are.)
 
 #[cfg(not(all(test, dockhand_loom)))]
 pub(crate) use real::*;

@@ -8,6 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+/// The lane that every pool has.
+pub(crate) const DEFAULT_LANE: &str = "default";
+
 /// The identity of a task, unique in this process.
 ///
 /// Ids come from blocks that each thread holds, so they say nothing about the order of submits.
