@@ -290,8 +290,9 @@ impl<P: Processor> Shared<P> {
         let user = displaced.as_ref().and_then(|_| self.user());
         if displaced.is_some() {
             let recorder = self.lanes[lane].recorder();
-            recorder.add(Count::Evicted);
+            // The start before the end, as a snapshot reads them the other way round.
             recorder.add(Count::Taken);
+            recorder.add(Count::Evicted);
         }
         let shedding = displaced.as_ref().map(|_| self.shedding.enter());
         // The lane holds this task, so nobody needs to be told that the gate is empty.

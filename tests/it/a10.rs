@@ -6,7 +6,7 @@ use crate::support::{
 };
 use dockhand::letter::LetterFate;
 use dockhand::metrics::Counts;
-use dockhand::{OverloadPolicy, PoolBuilder, RejectReason, RetryPolicy, SubmitResult, WaitError, WorkerPool};
+use dockhand::{OverloadPolicy, PoolBuilder, RejectReason, RetryPolicy, SubmitResult, WorkerPool};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};

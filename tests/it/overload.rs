@@ -2,7 +2,7 @@
 
 use crate::support::{
     Gate, Job, LONG, Ledger, POLICIES, Pool, SLACK, Watchdog, accepted, assert_rest, build, builder,
-    eventually, ms, plugged, pool,
+    eventually, ms, plugged,
 };
 use dockhand::{
     Outcome, OverloadPolicy, RejectReason, RetryPolicy, Shed, SubmitResult, TaskStatus, TaskSubmitter,
