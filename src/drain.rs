@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! a submit that finds the pool closed after its push      a worker that finds nothing, in a closed pool
-//!   lock                                                    lock
+//!   lock                                                    lock; fence
 //!   not finalized → Accepted (and the wake rule)            something waits → unlock, go on
 //!   finalized → move what is queued into `late`             live -= 1; the last one: finalized
 //!     my task is in `late` → take it out, Rejected          unlock; the wake rule, so that the next one leaves too

@@ -81,7 +81,7 @@ mod model {
 
     use std::time::Instant;
 
-    /// loom's mutex with parking_lot's interface.
+    /// loom's mutex with the interface of `parking_lot`.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
