@@ -1,7 +1,9 @@
 //! Batches: item by item, whatever the size of the payload, and with an iterator that panics.
 
 use crate::overload::full;
-use crate::support::{Job, LONG, Ledger, POLICIES, Watchdog, assert_rest, build, builder, panic_quietly, pool};
+use crate::support::{
+    Job, LONG, Ledger, POLICIES, Watchdog, assert_rest, build, builder, panic_quietly, pool,
+};
 use dockhand::{OverloadPolicy, RejectReason};
 
 #[test]
@@ -40,9 +42,8 @@ fn a_batch_whose_iterator_panics_keeps_what_it_gave() {
     for given in [0, 1, 31, 32, 33, 100] {
         let ledger = Ledger::new();
         let pool = pool(1, 1000);
-        let items = (0..200).map(|n| {
-            if n == given { panic_quietly() } else { Job::ok().track(ledger.track()) }
-        });
+        let items =
+            (0..200).map(|n| if n == given { panic_quietly() } else { Job::ok().track(ledger.track()) });
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             drop(pool.submitter().submit_batch(items));
         }));
