@@ -1,122 +1,228 @@
 //! One attempt, on a worker or in a caller-run: the one place where an attempt starts and ends.
 //!
-//! The order of an end: the outcome is decided by one swap of the runner's word; counters and the hand-over of a retry
-//! follow at once (`Ending`, no user code); then hooks, the letter, and the drops of payload, output, error and panic
-//! value (`Tidying`, no lock, each in the guard); then the runner is idle.
+//! The order of an end: the outcome is decided by one swap of the runner's word, and for a tracked task by one change of
+//! its stage; counters, key and the hand-over of a retry follow at once (`Ending`, no user code); then hooks, the letter,
+//! and the drops of payload, output, error and panic value (`Tidying`, no lock, each in the guard; see `ending.rs`); then
+//! the permit is given back, and the answer to the handle, whose waker is user code; then the runner is idle.
 
+use crate::clock::Moment;
 use crate::config::UserCode;
 use crate::context::TaskContext;
-use crate::dead_letter::{DeadLetter, LetterFate, LetterInfo};
+use crate::course::{Course, Ended, Gone, Plan, Rest, Retry};
+use crate::current::Current;
 use crate::delay::DelayRefusal;
-use crate::failure::{DeadLetterReason, Failure, Verdict, decide, default_decision};
-use crate::lane::{Held, LaneQueue};
+use crate::event::Event;
+use crate::failure::{DeadLetterReason, Failure, RetryDecision, Verdict, decide, default_decision};
+use crate::histogram::Recording;
+use crate::job::{Held, Job, Place};
+use crate::lane::LaneQueue;
+use crate::meter::Meter;
 use crate::processor::Processor;
-use crate::shared::{HeldOf, JobOf, LetterOf, Shared};
+use crate::shared::{LaneTimes, Shared, Station};
 use crate::sync::Ordering;
 use crate::tally::{Count, Recorder};
-use crate::task::{Outcome, Place};
+use crate::task::{Outcome, TaskInfo};
 use crate::user;
-use crate::word::{Runner, Running};
+use crate::word::Running;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Where and by whom a job is run.
 pub(crate) struct Attempt<'a, P: Processor> {
     pub(crate) shared: &'a Shared<P>,
     pub(crate) user: &'a UserCode<P>,
-    pub(crate) runner: &'a Runner,
+    pub(crate) station: &'a Station<P>,
     pub(crate) recorder: Recorder<'a>,
+    pub(crate) times: Times<'a>,
     pub(crate) lane: usize,
 }
 
-/// What is to come of a failed attempt, before the runner's word has decided.
-enum Plan {
-    Retry(Duration),
-    DeadLetter(DeadLetterReason),
-    Abandon,
-}
-
-/// What is left to do, in user code, once a failed attempt is counted.
-enum Rest<P: Processor> {
-    /// The retry waits; its attempt was the last to touch the job.
-    Retried,
-    DeadLetter(JobOf<P>, DeadLetterReason),
-    /// In the report; or here, if nobody will ask for a report.
-    Abandoned(Option<HeldOf<P>>),
+/// Where its times are recorded.
+#[derive(Clone, Copy)]
+pub(crate) enum Times<'a> {
+    Worker(&'a LaneTimes),
+    Caller(&'a Recording),
 }
 
 impl<P: Processor> Attempt<'_, P> {
-    /// Runs the next attempt of `job`. `None` if a retry was scheduled.
-    pub(crate) fn run(&self, mut job: JobOf<P>) -> Option<Outcome> {
+    /// Runs the next attempt of a job that was claimed. `ready` is when it was submitted or fell due, if it is timed.
+    pub(crate) fn run(&self, mut job: Job<P>, ready: Option<Moment>) -> Ended<P> {
+        let began = self.needs_clock(&job).then(|| self.shared.clock.now());
+        if job.attempts == 0 {
+            self.began_fresh(began, ready);
+        }
         job.attempts = job.attempts.saturating_add(1);
         self.recorder.add(Count::Attempts);
-        self.runner.start(Running {
-            task: job.task.id.as_u64(),
+        if let Some(slot) = &job.slot {
+            *self.station.current.lock() = Some(Arc::clone(slot));
+        }
+        self.station.runner.start(Running {
+            task: job.id.as_u64(),
             lane: self.lane,
             attempt: job.attempts,
-            since: self.shared.clock.now().nanos(),
+            // Zero stands for "not timed".
+            since: began.map_or(0, |began| began.nanos().max(1)),
+            progress: 0,
         });
-        match self.call(&mut job) {
-            Ok(output) => Some(self.succeed(job, output)),
-            Err(failure) => self.fail(job, failure),
+        if self.shared.has_events {
+            self.tell_while_running(&Event::Started { task: &self.info(&job) });
+        }
+        let (answer, course) = self.call(&mut job, began);
+        self.tell_course(&job, &course);
+        match answer {
+            Ok(output) => self.succeed(job, output, &course),
+            Err(failure) => self.fail(job, failure, &course),
         }
     }
 
-    fn lane(&self) -> &LaneQueue<P::Payload, P::Error> {
+    /// Whether this attempt has to know the time.
+    fn needs_clock(&self, job: &Job<P>) -> bool {
+        let lane = self.lane();
+        let is_timed =
+            job.stamp != Moment::NEVER || (lane.slow_after.is_some() && self.shared.timing.is_on());
+        is_timed || lane.attempt_timeout.is_some() || lane.budget.is_some() || self.shared.has_events
+    }
+
+    fn began_fresh(&self, began: Option<Moment>, ready: Option<Moment>) {
+        let Some(now) = began else { return };
+        if let Some(budget) = &self.lane().budget {
+            budget.lock().deposit(now);
+        }
+        if let (Times::Worker(times), Some(ready)) =
+            (self.times, ready.filter(|ready| *ready != Moment::NEVER))
+        {
+            times.wait.record_own(now.since(ready));
+        }
+    }
+
+    /// What listeners are told of the task.
+    pub(crate) fn info(&self, job: &Job<P>) -> TaskInfo {
+        let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
+        self.lane().info(job.id, job.attempts, key)
+    }
+
+    pub(crate) fn lane(&self) -> &LaneQueue<P> {
         &self.shared.lanes[self.lane]
     }
 
+    pub(crate) fn held(&self, job: Job<P>) -> Held<P> {
+        Held { lane: self.lane, was: Place::Running, job }
+    }
+
     /// The one place where a panic of the processor is caught.
-    fn call(&self, job: &mut JobOf<P>) -> Result<P::Output, Failure<P::Error>> {
+    fn call(
+        &self,
+        job: &mut Job<P>,
+        began: Option<Moment>,
+    ) -> (Result<P::Output, Failure<P::Error>>, Course) {
+        let limit = self.lane().attempt_timeout;
+        let timeout_at = began.zip(limit).map_or(Moment::NEVER, |(began, limit)| began.after(limit));
+        let current = Current {
+            shared: self.shared,
+            user: self.user,
+            runner: &self.station.runner,
+            slot: job.slot.as_deref(),
+            lane: self.lane,
+            id: job.id,
+            attempt: job.attempts,
+            timeout_at,
+            meter: Meter::new(self.shared.pace),
+        };
         let cx = TaskContext {
-            host: Some(self.shared),
-            id: job.task.id,
+            host: Some(&current),
+            id: job.id,
             lane: &self.lane().name,
             attempt: job.attempts,
+            deadline: job.deadline,
         };
-        let payload = &mut job.task.payload;
+        let payload = &mut job.payload;
         let answer = catch_unwind(AssertUnwindSafe(|| self.user.processor.process(payload, &cx)));
-        match answer {
+        let ended = began.map(|_| self.shared.clock.now());
+        let answer = match answer {
+            Ok(Ok(output)) if current.is_timed_out(ended) => {
+                self.shared.guard.drop(output);
+                self.recorder.add(Count::Timeouts);
+                Err(Failure::timed_out())
+            }
             Ok(Ok(output)) => Ok(output),
             Ok(Err(error)) => Err(Failure::error(error)),
             Err(value) => Err(Failure::panicked(user::panic_message(value))),
+        };
+        let unsaid = if self.shared.has_events { current.meter.unsaid() } else { None };
+        let ran = began.zip(ended).map(|(began, ended)| ended.since(began));
+        self.record(job, ran);
+        (answer, Course { ran, unsaid })
+    }
+
+    fn record(&self, job: &Job<P>, ran: Option<Duration>) {
+        let Some(ran) = ran.filter(|_| job.stamp != Moment::NEVER) else { return };
+        match self.times {
+            Times::Worker(times) => times.run.record_own(ran),
+            Times::Caller(times) => times.record_shared(ran),
         }
     }
 
-    fn succeed(&self, job: JobOf<P>, output: P::Output) -> Outcome {
-        if !self.runner.word.end() {
-            let outcome = self.come_back_late(job);
+    /// Ends the attempt. False if a shutdown has decided already; it then tells the handle as well.
+    fn end(&self, job: &Job<P>) -> bool {
+        let decided = self.station.runner.word.end();
+        if decided && job.slot.is_some() {
+            self.station.current.lock().take();
+        }
+        decided
+    }
+
+    fn succeed(&self, job: Job<P>, output: P::Output, course: &Course) -> Ended<P> {
+        if !self.end(&job) {
+            let ended = self.come_back_late(job);
             self.shared.guard.drop(output);
-            return outcome;
+            return ended;
+        }
+        if let Some(slot) = &job.slot {
+            slot.stage.finish(Outcome::Succeeded);
+            self.shared.free_key(Some(slot));
         }
         self.recorder.add(Count::Succeeded);
-        self.runner.word.tidy();
+        self.station.runner.word.tidy();
+        if self.shared.has_events {
+            self.shared.tell_ran(self.user, &self.info(&job), Outcome::Succeeded, course.ran);
+        }
         let guard = &self.shared.guard;
-        guard.drop(job.task.payload);
+        guard.drop(job.payload);
         guard.drop(job.last_failure);
-        guard.drop(output);
-        Outcome::Succeeded
+        match job.slot {
+            Some(slot) => Ended::answer(Outcome::Succeeded, slot, Ok(output)),
+            None => {
+                guard.drop(output);
+                Ended::plain(Some(Outcome::Succeeded))
+            }
+        }
     }
 
-    fn fail(&self, mut job: JobOf<P>, failure: Failure<P::Error>) -> Option<Outcome> {
+    fn fail(&self, mut job: Job<P>, failure: Failure<P::Error>, course: &Course) -> Ended<P> {
         if failure.is_panic() {
             self.recorder.add(Count::Panics);
         }
-        let plan = self.plan(&failure, job.attempts);
+        let plan = self.reserve(self.plan(&failure, &job));
         self.log_failure(&job, &failure, &plan);
+        self.tell_failure(&job, &failure, &plan);
         // The failure before this one is dropped here, where user code may still run.
         let previous = job.last_failure.replace(failure);
         self.shared.guard.drop(previous);
-        if !self.runner.word.end() {
-            return Some(self.come_back_late(job));
+        if !self.end(&job) {
+            self.unreserve(&plan);
+            return self.come_back_late(job);
         }
         let rest = self.settle(job, plan);
-        self.runner.word.tidy();
-        self.finish(rest)
+        self.station.runner.word.tidy();
+        self.finish(rest, course)
     }
 
-    /// Asks the classifier, unless the window is over: then nothing but `Ok` counts.
-    fn plan(&self, failure: &Failure<P::Error>, attempt: u32) -> Plan {
+    /// Asks the classifier, unless the window is over or a cancel was requested: then nothing but `Ok` counts.
+    fn plan(&self, failure: &Failure<P::Error>, job: &Job<P>) -> Plan {
+        if job.slot.as_ref().is_some_and(|slot| slot.stage.is_cancel_requested()) {
+            return Plan::Cancel;
+        }
         if self.shared.sleep.state().is_aborting() {
             return Plan::Abandon;
         }
@@ -125,11 +231,42 @@ impl<P: Processor> Attempt<'_, P> {
             None => Some(default_decision(failure.cause())),
         };
         // A classifier that panics has said nothing worth a retry.
-        let decision = decision.unwrap_or(crate::failure::RetryDecision::GiveUp);
-        match decide(&self.lane().retry, decision, attempt, || self.chance()) {
-            Verdict::Retry(delay) => Plan::Retry(delay),
+        let decision = decision.unwrap_or(RetryDecision::GiveUp);
+        match decide(&self.lane().retry, decision, job.attempts, || self.chance()) {
+            Verdict::Retry(delay) if self.is_beyond_deadline(job, delay) => Plan::Expire,
+            Verdict::Retry(delay) => Plan::Retry(Retry { due: self.shared.clock.now().after(delay), delay }),
             Verdict::DeadLetter(reason) => Plan::DeadLetter(reason),
         }
+    }
+
+    fn is_beyond_deadline(&self, job: &Job<P>, delay: Duration) -> bool {
+        job.deadline != Moment::NEVER && self.shared.clock.now().after(delay) >= job.deadline
+    }
+
+    /// Keeps a place in the delay queue for a retry, so that it can be told before it is taken in.
+    fn reserve(&self, plan: Plan) -> Plan {
+        let Plan::Retry(retry) = plan else { return plan };
+        // Relaxed: whoever is to see it sees the timer's or its own fence first.
+        self.shared.has_delays.store(true, Ordering::Relaxed);
+        if let Err(refusal) = self.lane().delays.reserve(retry.due) {
+            return Plan::DeadLetter(no_room(refusal));
+        }
+        if self.fits_budget() {
+            return plan;
+        }
+        self.lane().delays.unreserve();
+        Plan::DeadLetter(DeadLetterReason::BudgetExhausted)
+    }
+
+    fn unreserve(&self, plan: &Plan) {
+        if let Plan::Retry(_) = plan {
+            self.lane().delays.unreserve();
+        }
+    }
+
+    fn fits_budget(&self) -> bool {
+        let now = || self.shared.clock.now();
+        self.lane().budget.as_ref().is_none_or(|budget| budget.lock().withdraw(now()))
     }
 
     /// Even in `[0, 1)`. The generator is thread-local and asks the system for its seed: where either fails there is no
@@ -139,127 +276,76 @@ impl<P: Processor> Attempt<'_, P> {
     }
 
     /// Counts the end and hands over what goes on. No user code: a shutdown may be waiting for it.
-    fn settle(&self, job: JobOf<P>, plan: Plan) -> Rest<P> {
+    fn settle(&self, job: Job<P>, plan: Plan) -> Rest<P> {
         // The window may have ended while the user's code was asked.
-        let plan = if self.shared.sleep.state().is_aborting() { Plan::Abandon } else { plan };
-        let rest = match plan {
-            Plan::Retry(delay) => self.schedule(job, delay),
-            Plan::DeadLetter(reason) => Rest::DeadLetter(job, reason),
-            Plan::Abandon => Rest::Abandoned(self.shared.drain.abandon(self.held(job))),
+        let is_over = self.shared.sleep.state().is_aborting();
+        match plan {
+            Plan::Retry(retry) if !is_over => self.let_wait(job, retry.due),
+            Plan::Cancel => self.close(job, Plan::Cancel),
+            plan => {
+                self.unreserve(&plan);
+                self.close(job, if is_over { Plan::Abandon } else { plan })
+            }
+        }
+    }
+
+    /// The outcome, its count and the key change here. A cancel that was requested meanwhile goes before.
+    fn close(&self, job: Job<P>, plan: Plan) -> Rest<P> {
+        let planned = plan.outcome().unwrap_or(Outcome::Abandoned);
+        let outcome = match &job.slot {
+            Some(slot) => slot.stage.finish(planned),
+            None => planned,
         };
-        self.recorder.add(match rest {
-            Rest::Retried => Count::Retries,
-            Rest::DeadLetter(..) => Count::DeadLettered,
-            Rest::Abandoned(_) => Count::Abandoned,
+        self.shared.free_key(job.slot.as_ref());
+        self.recorder.add(match outcome {
+            Outcome::Cancelled => Count::Cancelled,
+            Outcome::Expired => Count::Expired,
+            Outcome::Abandoned => Count::Abandoned,
+            _ => Count::DeadLettered,
         });
-        rest
+        match (outcome, plan) {
+            (Outcome::Abandoned, _) => {
+                let gone = Gone { info: self.info(&job), slot: job.slot.clone() };
+                Rest::Abandoned(gone, self.shared.drain.abandon(self.held(job)))
+            }
+            (Outcome::DeadLettered, Plan::DeadLetter(reason)) => Rest::DeadLetter(job, reason),
+            (outcome, _) => Rest::Shed(job, outcome),
+        }
     }
 
-    fn held(&self, job: JobOf<P>) -> HeldOf<P> {
-        Held { lane: self.lane, was: Place::Running, job }
-    }
-
-    fn schedule(&self, job: JobOf<P>, delay: Duration) -> Rest<P> {
-        let shared = self.shared;
-        // Relaxed: whoever is to see it sees the timer's or its own fence first.
-        shared.has_delays.store(true, Ordering::Relaxed);
-        let due = shared.clock.now().after(delay);
-        match self.lane().delays.insert(due, job) {
+    /// Lets a task whose retry has been told wait for it, unless a cancel was requested or the window has ended since.
+    fn let_wait(&self, job: Job<P>, due: Moment) -> Rest<P> {
+        let slot = job.slot.clone();
+        if let Some(slot) = &slot {
+            slot.set_due(due);
+        }
+        // The payload is back in the slot before the stage says so: a cancel may take it at once.
+        let waiting = job.wait();
+        if slot.is_some_and(|slot| !slot.stage.retry()) {
+            self.lane().delays.unreserve();
+            // Still running, so the payload is still this attempt's.
+            return waiting.reclaim().map_or(Rest::Gone, |job| self.close(job, Plan::Cancel));
+        }
+        match self.lane().delays.insert_reserved(due, waiting) {
             Ok(earliest) => {
+                self.recorder.add(Count::Retries);
                 if let Some(at) = earliest {
-                    shared.timer.arm(at);
+                    self.shared.timer.arm(at);
                 }
-                Rest::Retried
+                Rest::Gone
             }
-            Err((job, DelayRefusal::Full)) => Rest::DeadLetter(job, DeadLetterReason::DelayFull),
-            Err((job, DelayRefusal::Ended)) => Rest::DeadLetter(job, DeadLetterReason::Shutdown),
-        }
-    }
-
-    /// The user's side of an end.
-    fn finish(&self, rest: Rest<P>) -> Option<Outcome> {
-        match rest {
-            Rest::Retried => None,
-            Rest::DeadLetter(job, reason) => {
-                self.write_letter(job, reason);
-                Some(Outcome::DeadLettered)
-            }
-            Rest::Abandoned(held) => {
-                if let Some(held) = held {
-                    self.shed_abandoned(held);
-                }
-                Some(Outcome::Abandoned)
-            }
-        }
-    }
-
-    fn write_letter(&self, job: JobOf<P>, reason: DeadLetterReason) {
-        let guard = &self.shared.guard;
-        let Some(failure) = job.last_failure else {
-            // A job becomes a letter only by a failure.
-            return guard.drop(job.task.payload);
-        };
-        let mut letter = DeadLetter {
-            info: LetterInfo {
-                task: self.lane().info(job.task.id, job.attempts),
-                reason,
-                error: guard.text(&failure),
-                ended: SystemTime::now(),
+            // If it was cancelled since, whoever did has told it.
+            Err((waiting, refusal)) => match waiting.end(Outcome::DeadLettered) {
+                Some(job) => self.close(job, Plan::DeadLetter(no_room(refusal))),
+                None => Rest::Gone,
             },
-            payload: job.task.payload,
-            failure,
-        };
-        match self.ask_sink(&mut letter) {
-            LetterFate::Keep => self.shared.keep_letter(Some(self.user), letter),
-            LetterFate::Discard => {
-                guard.drop(letter.payload);
-                guard.drop(letter.failure);
-            }
         }
     }
+}
 
-    fn ask_sink(&self, letter: &mut LetterOf<P>) -> LetterFate {
-        let guard = &self.shared.guard;
-        let Some(sink) = &self.user.sink else {
-            let LetterInfo { task, reason, error, .. } = &letter.info;
-            guard.run(|| {
-                log::warn!(
-                    "task {} of lane {:?} failed for good after {} attempts ({reason}): {error}",
-                    task.id,
-                    task.lane,
-                    task.attempt
-                );
-            });
-            return LetterFate::Keep;
-        };
-        guard.run(|| sink(letter)).unwrap_or(LetterFate::Keep)
-    }
-
-    /// A shutdown has told the outcome already: nothing is counted, stored or told, and the payload is given away.
-    fn come_back_late(&self, job: JobOf<P>) -> Outcome {
-        self.runner.word.tidy();
-        let id = job.task.id;
-        self.shared.guard.run(|| log::warn!("task {id} came back after the shutdown had given it up"));
-        self.shed_abandoned(self.held(job));
-        Outcome::Abandoned
-    }
-
-    fn shed_abandoned(&self, held: HeldOf<P>) {
-        let shed = self.shared.to_shed(held, Outcome::Abandoned);
-        self.shared.shed(Some(self.user), shed);
-    }
-
-    fn log_failure(&self, job: &JobOf<P>, failure: &Failure<P::Error>, plan: &Plan) {
-        let (id, lane, attempt) = (job.task.id, &self.lane().name, job.attempts);
-        self.shared.guard.run(|| match plan {
-            Plan::Retry(delay) => {
-                log::debug!(
-                    "attempt {attempt} of task {id} in lane {lane:?} failed, again in {delay:?}: {failure}"
-                );
-            }
-            Plan::DeadLetter(_) | Plan::Abandon => {
-                log::debug!("attempt {attempt} of task {id} in lane {lane:?} failed: {failure}");
-            }
-        });
+fn no_room(refusal: DelayRefusal) -> DeadLetterReason {
+    match refusal {
+        DelayRefusal::Full => DeadLetterReason::DelayFull,
+        DelayRefusal::Ended | DelayRefusal::Dead => DeadLetterReason::Shutdown,
     }
 }

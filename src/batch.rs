@@ -3,11 +3,13 @@
 //! The user's iterator must not run between a push and the look at the word: items are taken into a small buffer on
 //! the stack first, then pushed without user code in between.
 
+use crate::clock::Moment;
 use crate::config::OverloadPolicy;
 use crate::error::{BatchResult, SubmitResult};
+use crate::job::{Body, Task};
 use crate::processor::Processor;
 use crate::shared::Shared;
-use crate::task::{Task, TaskId};
+use crate::task::TaskId;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// How many bytes of payload the buffer may take of the caller's stack.
@@ -85,20 +87,27 @@ impl<P: Processor> Chunk<'_, P> {
         &self,
         rest: &mut impl Iterator<Item = P::Payload>,
         result: &mut BatchResult<P::Payload>,
-    ) -> Option<Task<P::Payload>> {
+    ) -> Option<Task<P>> {
         let mut pushed: [Option<TaskId>; 32] = [None; 32];
         let mut count = 0;
         let mut full = None;
-        if self.shared.sleep.state().is_closed() {
+        // A lane with a ttl, or a listener, costs something for each item anyway.
+        let is_plain = !self.shared.has_events && self.shared.lanes[self.lane].ttl.is_none();
+        if self.shared.sleep.state().is_closed() || !is_plain {
             for payload in rest.by_ref() {
                 result.count(self.shared.submit(self.lane, payload, self.policy));
             }
             return None;
         }
         for payload in rest {
-            let id = TaskId::next();
-            match self.shared.lanes[self.lane].queue.push(Task { id, payload }) {
+            let (id, deadline) = (TaskId::next(), Moment::NEVER);
+            let stamp = self.shared.stamp(id);
+            let lane = &self.shared.lanes[self.lane];
+            match lane.queue.push(Task { id, deadline, stamp, body: Body::Inline(payload) }) {
                 Ok(()) => {
+                    if let Some(ages) = &lane.ages {
+                        ages.came(stamp);
+                    }
                     pushed[count] = Some(id);
                     count += 1;
                 }
@@ -123,7 +132,9 @@ impl<P: Processor> Chunk<'_, P> {
             }
             return;
         }
-        self.shared.sleep.wake_by_rule(state);
+        if self.shared.lanes[self.lane].has_permit() {
+            self.shared.sleep.wake_by_rule(state);
+        }
         for &id in pushed.iter().flatten() {
             result.count(SubmitResult::Accepted(id));
         }

@@ -1,15 +1,19 @@
 //! Building a pool: settings, checks, and the start of its threads, all or nothing.
 
-use crate::config::{Capacity, IdleStrategy, Lane, OverloadPolicy, PoolConfig, UserCode};
+use crate::clock::ManualClock;
+use crate::config::{Capacity, IdleStrategy, Lane, OverloadPolicy, PoolConfig, Timing, UserCode};
 use crate::dead_letter::{DeadLetter, LetterFate};
 use crate::error::BuildError;
+use crate::event::Event;
 use crate::failure::{Cause, RetryDecision};
 use crate::lane::LaneQueue;
+use crate::manual::ManualPool;
+use crate::meter::Pace;
 use crate::pool::WorkerPool;
 use crate::processor::Processor;
 use crate::retry::RetryPolicy;
 use crate::shared::Shared;
-use crate::start;
+use crate::start::{self, Threads};
 use crate::task::Shed;
 use std::fmt;
 use std::sync::Arc;
@@ -19,10 +23,10 @@ use std::time::Duration;
 ///
 /// # Default
 /// As many workers as the machine has cores, one lane `"default"` of 1,024 tasks that rejects when full, no retries,
-/// `Park`, 1,024 letters, 5 s for the drop.
+/// `Park`, one in 16 tasks timed, 1,024 letters, 5 s for the drop.
 ///
-/// The settings `queue_capacity`, `queue_capacity_for`, `overload` and `retry` hold for every lane that does not
-/// say otherwise, in whatever order they are called.
+/// The settings `queue_capacity`, `queue_capacity_for`, `overload`, `retry`, `attempt_timeout` and `slow_after` hold for
+/// every lane that does not say otherwise, in whatever order they are called.
 ///
 /// ```
 /// use dockhand::{Lane, OverloadPolicy, RetryPolicy, WorkerPool, processor_fn};
@@ -85,7 +89,7 @@ impl<P: Processor> PoolBuilder<P> {
         self
     }
 
-    /// The stack size of each worker, in bytes; by default the platform's.
+    /// The stack size of each worker, in bytes; by default the platform's. A caller-run has the stack of its caller.
     ///
     /// ```
     /// use dockhand::{WorkerPool, processor_fn};
@@ -114,7 +118,57 @@ impl<P: Processor> PoolBuilder<P> {
         self
     }
 
-    /// How long the drop of the pool may drain.
+    /// How many tasks are timed.
+    ///
+    /// ```
+    /// use dockhand::{Timing, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+    ///     .timing(Timing::Full)
+    ///     .build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(pool.metrics().lanes[0].wait.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn timing(mut self, timing: Timing) -> Self {
+        self.config.timing = timing;
+        self
+    }
+
+    /// How often the progress of a task is passed on as an event: whichever comes first, the interval or the number of
+    /// steps. One second and 500 steps by default.
+    ///
+    /// ```
+    /// use dockhand::{Event, WorkerPool, processor_fn};
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// let events = Arc::new(AtomicU64::new(0));
+    /// let count = events.clone();
+    /// let pool = WorkerPool::builder(processor_fn(|n: &mut u64, cx| {
+    ///     (1..=*n).for_each(|done| cx.report_progress(done, *n));
+    ///     Ok::<(), String>(())
+    /// }))
+    /// .progress_every(Duration::from_secs(3600), 100)
+    /// .on_event(move |event| {
+    ///     if let Event::Progress { .. } = event {
+    ///         count.fetch_add(1, Ordering::Relaxed);
+    ///     }
+    /// })
+    /// .build()?;
+    /// pool.submit(1000).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(events.load(Ordering::Relaxed), 11); // 1, 101, 201, …, 901 and the last
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn progress_every(mut self, interval: Duration, steps: u64) -> Self {
+        self.config.pace = Pace { interval, steps };
+        self
+    }
+
+    /// How long the drop of the pool may drain, and so block. On a thread of an async runtime, call
+    /// [`shutdown`](crate::WorkerPool::shutdown) where blocking is allowed (`spawn_blocking`) before the drop.
     ///
     /// ```
     /// use dockhand::{WorkerPool, processor_fn};
@@ -192,7 +246,8 @@ impl<P: Processor> PoolBuilder<P> {
     }
 
     /// Sizes the queues from the wait that is acceptable: `workers * wait / cost`, rounded down. 8 workers, 200 ms a
-    /// task and 10 s of wait make 400 places. It assumes that all workers serve the lane. Comes out as zero (also for a
+    /// task and 10 s of wait make 400 places. It assumes that all workers serve the lane: with
+    /// several lanes, or a limit, compute it from what the lane really gets. Comes out as zero (also for a
     /// cost of zero): the build fails.
     ///
     /// ```
@@ -254,8 +309,56 @@ impl<P: Processor> PoolBuilder<P> {
         self
     }
 
+    /// How long an attempt may run; see [`Lane::attempt_timeout`].
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, cx| {
+    ///     while !cx.is_interrupted() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     Ok::<(), String>(()) // too late to count
+    /// }))
+    /// .attempt_timeout(Duration::from_millis(5))
+    /// .build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let counts = pool.metrics().counts;
+    /// assert_eq!((counts.succeeded, counts.timeouts, counts.dead_lettered), (0, 1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.config.defaults.attempt_timeout = Some(limit);
+        self
+    }
+
+    /// From when on an attempt is warned about; see [`Lane::slow_after`].
+    ///
+    /// ```
+    /// use dockhand::{Event, WorkerPool, processor_fn};
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// let (warn, warned) = mpsc::channel();
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+    ///     .slow_after(Duration::ZERO)
+    ///     .on_event(move |event| {
+    ///         if let Event::Slow { ran, .. } = event {
+    ///             let _ = warn.send(*ran);
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// pool.submit(1).into_result()?;
+    /// assert!(warned.recv_timeout(Duration::from_secs(10)).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn slow_after(mut self, limit: Duration) -> Self {
+        self.config.defaults.slow_after = Some(limit);
+        self
+    }
+
     /// Says of each failed attempt whether it is worth a retry; see [`RetryDecision`] for an example. Without it, errors
-    /// are retried and panics are not. Runs on the thread of the attempt. If it panics the task is given up.
+    /// and timeouts are retried and panics are not. Runs on the thread of the attempt. If it panics the task is given up.
     pub fn classify(
         mut self,
         f: impl Fn(Cause<'_, P::Error>) -> RetryDecision + Send + Sync + 'static,
@@ -296,9 +399,37 @@ impl<P: Processor> PoolBuilder<P> {
     }
 
     /// Gets every payload that the pool lets go of without handing it back otherwise; see [`Shed`] for an example.
-    /// Without it such payloads are dropped. On the submitting thread for what a full lane displaces: do little there.
+    /// Without it such payloads are dropped. On the submitting thread for what a full lane displaces: push to a free list
+    /// there, and do nothing else.
     pub fn on_shed(mut self, f: impl Fn(Shed<P::Payload>) + Send + Sync + 'static) -> Self {
         self.user.on_shed = Some(Box::new(f));
+        self
+    }
+
+    /// Hears what happens; see [`Event`] for an example. May be called several times: every listener hears the events of a
+    /// task in order and once, and a panic in one skips no other. Without a listener nothing of it costs anything; with one it
+    /// costs the thread it runs on. A listener that submits when it hears `Refused` may be refused again, and hears that
+    /// too: eight deep it ends.
+    ///
+    /// ```
+    /// use dockhand::{Event, WorkerPool, processor_fn};
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// let (begun, has_begun) = mpsc::channel();
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+    ///     .on_event(|_| panic!("a broken listener"))
+    ///     .on_event(move |event| {
+    ///         if let Event::ShutdownBegun = event {
+    ///             let _ = begun.send(());
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// let _ = pool.shutdown(Duration::from_secs(10));
+    /// assert!(has_begun.recv().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_event(mut self, f: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.user.on_event.push(Box::new(f));
         self
     }
 
@@ -350,11 +481,62 @@ impl<P: Processor> PoolBuilder<P> {
     /// ```
     pub fn build(self) -> Result<WorkerPool<P>, BuildError> {
         let PoolBuilder { config, user } = self;
-        let slot = LaneQueue::<P::Payload, P::Error>::SLOT;
+        let slot = LaneQueue::<P>::SLOT;
         let lanes = config.resolve_lanes(slot)?;
-        let shared = Arc::new(Shared::new(&config, lanes, user));
+        let shared = Arc::new(Shared::new(&config, lanes, user, None));
         let threads = start::start(&shared, &config)?;
         Ok(WorkerPool::new(shared, threads, config.drop_timeout))
+    }
+}
+
+impl<P: Processor> PoolBuilder<P> {
+    /// Builds a pool without threads, with a clock of its own that is moved by hand; see [`ManualPool`].
+    ///
+    /// # Errors
+    /// As [`build`](PoolBuilder::build).
+    ///
+    /// ```
+    /// use dockhand::{WorkerPool, processor_fn};
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build_manual()?;
+    /// pool.submit(1).into_result()?;
+    /// assert_eq!(pool.run_until_idle(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_manual(self) -> Result<ManualPool<P>, BuildError> {
+        self.build_manual_on(&ManualClock::new())
+    }
+
+    /// As [`build_manual`](PoolBuilder::build_manual), on a clock that the processor may move too.
+    ///
+    /// # Errors
+    /// As [`build`](PoolBuilder::build).
+    ///
+    /// ```
+    /// use dockhand::{ManualClock, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let clock = ManualClock::new();
+    /// let of_work = clock.clone();
+    /// let pool = WorkerPool::builder(processor_fn(move |_: &mut u32, _cx| {
+    ///     of_work.advance(Duration::from_secs(60)); // work that takes a minute
+    ///     Ok::<(), String>(())
+    /// }))
+    /// .attempt_timeout(Duration::from_secs(30))
+    /// .build_manual_on(&clock)?;
+    /// pool.submit(1).into_result()?;
+    /// pool.run_until_idle();
+    /// assert_eq!(pool.metrics().counts.timeouts, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_manual_on(mut self, clock: &ManualClock) -> Result<ManualPool<P>, BuildError> {
+        if self.config.workers > 0 {
+            // The thread that steps is the worker.
+            self.config.workers = 1;
+        }
+        let PoolBuilder { config, user } = self;
+        let lanes = config.resolve_lanes(LaneQueue::<P>::SLOT)?;
+        let shared = Arc::new(Shared::new(&config, lanes, user, Some(clock.clone())));
+        start::start_manual(&shared)?;
+        Ok(ManualPool::new(WorkerPool::new(shared, Threads::default(), config.drop_timeout)))
     }
 }
 

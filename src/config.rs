@@ -2,7 +2,9 @@
 
 use crate::dead_letter::{DeadLetter, LetterFate};
 use crate::error::BuildError;
+use crate::event::Event;
 use crate::failure::{Cause, RetryDecision};
+use crate::meter::Pace;
 use crate::processor::Processor;
 use crate::retry::RetryPolicy;
 use crate::task::{DEFAULT_LANE, Shed};
@@ -44,11 +46,13 @@ pub enum OverloadPolicy {
     /// Refuse; the payload comes back.
     #[default]
     Reject,
-    /// Run one attempt on the submitting thread.
+    /// Run one attempt on the submitting thread. That thread never ran
+    /// [`on_worker_start`](crate::PoolBuilder::on_worker_start), and has another stack size and other thread-locals.
     CallerRuns,
     /// Drop what comes in; the payload comes back all the same.
     DropIncoming,
-    /// Displace the lane's oldest queued task.
+    /// Displace the lane's oldest queued task, never a delayed one. [`on_shed`](crate::PoolBuilder::on_shed) or, without
+    /// it, the drop of the payload costs the submitting thread: a hook that only pushes to a free list is best.
     DropOldest,
 }
 
@@ -77,12 +81,68 @@ pub enum IdleStrategy {
     SpinThenPark(Duration),
 }
 
+/// How many tasks are timed. A clock reading costs more than the rest of a submit.
+///
+/// | timing | waits and run times | ages of letters and of the oldest task | slow warnings |
+/// | --- | --- | --- | --- |
+/// | `Full` | of every task | yes | of every attempt |
+/// | `Sampled(n)` | of one in `n` tasks, `n` rounded up to a power of two | of those tasks | of every attempt of a lane with `slow_after` |
+/// | `Off` | none | none | none |
+///
+/// Deadlines, delays and attempt timeouts are kept in any case.
+///
+/// ```
+/// use dockhand::{Timing, WorkerPool, processor_fn};
+/// use std::time::Duration;
+///
+/// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+///     .timing(Timing::Off)
+///     .build()?;
+/// pool.submit(1).into_result()?;
+/// pool.wait_idle(Duration::from_secs(10))?;
+/// assert_eq!(pool.metrics().lanes[0].wait.count(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Timing {
+    /// Every task.
+    Full,
+    /// One in so many; zero is `Off`.
+    Sampled(u32),
+    /// None.
+    Off,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Timing::Sampled(16)
+    }
+}
+
+impl Timing {
+    pub(crate) fn is_on(self) -> bool {
+        self.mask() != u64::MAX
+    }
+
+    /// A task is timed if its id has none of these bits. Ids of a thread follow each other, and none is below 1,024, so
+    /// all bits together mean "none".
+    pub(crate) fn mask(self) -> u64 {
+        match self {
+            Timing::Full => 0,
+            Timing::Off | Timing::Sampled(0) => u64::MAX,
+            Timing::Sampled(n) => u64::from(n).next_power_of_two() - 1,
+        }
+    }
+}
+
 /// One named class of work: its own bounded queue, overload policy, priority and retry policy. A full lane refuses
 /// nothing to the others.
 ///
 /// The order of declaration is the priority, most urgent first; every 64th take of a worker starts at the next lane
 /// in turn, so that none starves. A lane `"default"` always exists; it is last unless it is declared. What a lane does
-/// not say is taken from the [`PoolBuilder`](crate::PoolBuilder).
+/// not say is taken from the [`PoolBuilder`](crate::PoolBuilder). Any payload fits any lane, and nothing checks that a kind
+/// of work is in the lane meant for it: hand out one submitter per kind.
 ///
 /// ```
 /// use dockhand::{Lane, OverloadPolicy, RetryPolicy, WorkerPool, processor_fn};
@@ -108,6 +168,10 @@ pub struct Lane {
     pub(crate) delay_capacity: Option<usize>,
     pub(crate) overload: Option<OverloadPolicy>,
     pub(crate) retry: Option<RetryPolicy>,
+    pub(crate) max_concurrency: Option<usize>,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) slow_after: Option<Duration>,
 }
 
 impl Lane {
@@ -121,10 +185,21 @@ impl Lane {
     /// # Ok::<(), dockhand::BuildError>(())
     /// ```
     pub fn new(name: impl Into<String>) -> Self {
-        Lane { name: name.into(), capacity: None, delay_capacity: None, overload: None, retry: None }
+        Lane {
+            name: name.into(),
+            capacity: None,
+            delay_capacity: None,
+            overload: None,
+            retry: None,
+            max_concurrency: None,
+            ttl: None,
+            attempt_timeout: None,
+            slow_after: None,
+        }
     }
 
-    /// How many tasks may wait. Slots are allocated when the pool is built: capacity times the size of the payload.
+    /// How many tasks may wait. Slots are allocated when the pool is built and hold their payload inline: capacity times
+    /// the size of the largest variant of an enum. Box the large one.
     ///
     /// ```
     /// use dockhand::{Lane, WorkerPool, processor_fn};
@@ -137,8 +212,9 @@ impl Lane {
         Lane { capacity: Some(Capacity::Tasks(tasks)), ..self }
     }
 
-    /// How many failed tasks may wait for their retry; by default as many as the queue holds, so a small queue with long
-    /// delays wants more. A retry that finds no room becomes a letter with reason [`DelayFull`](crate::letter::DeadLetterReason::DelayFull).
+    /// How many tasks may wait for their time, retries and delayed submits together; by default as many as the queue
+    /// holds, so a small queue with long delays wants more. A submit that finds no room is refused with
+    /// [`DelayFull`](crate::RejectReason::DelayFull), a retry becomes a letter with reason [`DelayFull`](crate::letter::DeadLetterReason::DelayFull).
     ///
     /// ```
     /// use dockhand::{Lane, WorkerPool, processor_fn};
@@ -174,6 +250,73 @@ impl Lane {
     pub fn retry(self, policy: RetryPolicy) -> Self {
         Lane { retry: Some(policy), ..self }
     }
+
+    /// How many attempts of the lane may run at a time, caller-runs included. A lane that has a limit can have it changed
+    /// while the pool runs ([`set_max_concurrency`](crate::WorkerPool::set_max_concurrency)); 0 pauses it. What the limit
+    /// holds back keeps its place in the queue, counts against its capacity, and costs no worker and no processor time.
+    ///
+    /// ```
+    /// use dockhand::{Lane, WorkerPool, processor_fn};
+    /// let lane = Lane::new("disk").max_concurrency(1);
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(lane).build()?;
+    /// assert_eq!(pool.metrics().lanes[0].max_concurrency, 1);
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
+    pub fn max_concurrency(self, n: usize) -> Self {
+        Lane { max_concurrency: Some(n), ..self }
+    }
+
+    /// How long after its submit an attempt of a task may still start, for tasks that name neither a deadline nor a ttl.
+    /// Zero refuses every such task as expired. Costs a clock reading for each submit.
+    ///
+    /// ```
+    /// use dockhand::{Lane, RejectReason, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let lane = Lane::new("quotes").ttl(Duration::ZERO);
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(lane).build()?;
+    /// let refused = pool.submitter_for("quotes")?.submit(1).into_result().unwrap_err();
+    /// assert_eq!(refused.reason(), RejectReason::Expired);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Lane { ttl: Some(ttl), ..self }
+    }
+
+    /// How long an attempt of the lane may run. Cooperative: nothing is interrupted, the context says so at its
+    /// checkpoints, and an attempt that comes back with `Ok` later counts as failed with
+    /// [`Cause::TimedOut`], so that it may be retried though its effect has happened. A blocking
+    /// call goes on past the timeout, and its worker and permit stay in use until it returns.
+    ///
+    /// ```
+    /// use dockhand::{Interrupted, Lane, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let lane = Lane::new("default").attempt_timeout(Duration::from_millis(5));
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, cx| loop {
+    ///     cx.checkpoint()?;
+    ///     std::thread::yield_now();
+    /// }) as dockhand::ProcessorFn<u32, (), Interrupted>)
+    /// .lane(lane)
+    /// .build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(&*pool.dead_letters().list()[0].error, "the attempt has run for too long");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attempt_timeout(self, limit: Duration) -> Self {
+        Lane { attempt_timeout: Some(limit), ..self }
+    }
+
+    /// Warns, in the log and by [`Event::Slow`], of an attempt that took longer. Not with
+    /// [`Timing::Off`].
+    ///
+    /// ```
+    /// use dockhand::Lane;
+    /// use std::time::Duration;
+    /// assert!(format!("{:?}", Lane::new("mail").slow_after(Duration::from_secs(1))).contains("slow_after: Some(1s)"));
+    /// ```
+    pub fn slow_after(self, limit: Duration) -> Self {
+        Lane { slow_after: Some(limit), ..self }
+    }
 }
 
 /// A queue's bound, or what it is computed from.
@@ -205,6 +348,10 @@ pub(crate) struct LaneConfig {
     pub(crate) delay_capacity: usize,
     pub(crate) overload: OverloadPolicy,
     pub(crate) retry: RetryPolicy,
+    pub(crate) max_concurrency: Option<usize>,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) slow_after: Option<Duration>,
 }
 
 /// What a lane has that does not say otherwise.
@@ -213,6 +360,8 @@ pub(crate) struct LaneDefaults {
     pub(crate) capacity: Capacity,
     pub(crate) overload: OverloadPolicy,
     pub(crate) retry: RetryPolicy,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) slow_after: Option<Duration>,
 }
 
 /// The settings of a pool, without its user code.
@@ -222,6 +371,8 @@ pub(crate) struct PoolConfig {
     pub(crate) workers: usize,
     pub(crate) stack_size: Option<usize>,
     pub(crate) idle: IdleStrategy,
+    pub(crate) timing: Timing,
+    pub(crate) pace: Pace,
     pub(crate) drop_timeout: Duration,
     pub(crate) letter_capacity: usize,
     pub(crate) lanes: Vec<Lane>,
@@ -235,6 +386,8 @@ impl PoolConfig {
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             stack_size: None,
             idle: IdleStrategy::default(),
+            timing: Timing::default(),
+            pace: Pace { interval: Duration::from_secs(1), steps: 500 },
             drop_timeout: DEFAULT_DROP_TIMEOUT,
             letter_capacity: DEFAULT_LETTERS,
             lanes: Vec::new(),
@@ -242,6 +395,8 @@ impl PoolConfig {
                 capacity: Capacity::Tasks(DEFAULT_CAPACITY),
                 overload: OverloadPolicy::default(),
                 retry: RetryPolicy::none(),
+                attempt_timeout: None,
+                slow_after: None,
             },
         }
     }
@@ -293,6 +448,10 @@ impl PoolConfig {
         Ok(LaneConfig {
             delay_capacity: lane.delay_capacity.unwrap_or(capacity),
             overload: lane.overload.unwrap_or(self.defaults.overload),
+            max_concurrency: lane.max_concurrency,
+            ttl: lane.ttl,
+            attempt_timeout: lane.attempt_timeout.or(self.defaults.attempt_timeout),
+            slow_after: lane.slow_after.or(self.defaults.slow_after),
             name,
             capacity,
             retry,
@@ -314,6 +473,7 @@ fn fits_into_memory(capacity: usize, slot: usize) -> bool {
 type Classify<E> = Box<dyn for<'a> Fn(Cause<'a, E>) -> RetryDecision + Send + Sync>;
 type Sink<T, E> = Box<dyn Fn(&mut DeadLetter<T, E>) -> LetterFate + Send + Sync>;
 type OnShed<T> = Box<dyn Fn(Shed<T>) + Send + Sync>;
+type OnEvent = Box<dyn for<'a> Fn(&Event<'a>) + Send + Sync>;
 type OnWorker = Box<dyn Fn(usize) + Send + Sync>;
 
 /// The processor with the hooks. Every worker holds it by an `Arc` of its own and drops that as it leaves, so that a
@@ -323,6 +483,7 @@ pub(crate) struct UserCode<P: Processor> {
     pub(crate) classify: Option<Classify<P::Error>>,
     pub(crate) sink: Option<Sink<P::Payload, P::Error>>,
     pub(crate) on_shed: Option<OnShed<P::Payload>>,
+    pub(crate) on_event: Vec<OnEvent>,
     pub(crate) on_worker_start: Option<OnWorker>,
     pub(crate) on_worker_stop: Option<OnWorker>,
 }
@@ -334,6 +495,7 @@ impl<P: Processor> UserCode<P> {
             classify: None,
             sink: None,
             on_shed: None,
+            on_event: Vec::new(),
             on_worker_start: None,
             on_worker_stop: None,
         }

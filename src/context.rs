@@ -1,13 +1,19 @@
 //! What a running task is told.
 
+use crate::clock::Moment;
 use crate::error::{Interrupted, RejectReason, Rejection, SubmitResult};
+use crate::event::Progress;
+use crate::options::TaskOptions;
 use crate::task::{DEFAULT_LANE, TaskId};
 use std::fmt;
+use std::time::Instant;
 
-/// What a context asks of the pool it belongs to.
+/// What a context asks of the attempt that it belongs to.
 pub(crate) trait ContextHost<T>: Sync {
-    fn submit_to(&self, lane: &str, payload: T) -> SubmitResult<T>;
+    fn submit_to(&self, lane: &str, payload: T, options: Option<TaskOptions>) -> SubmitResult<T>;
+    fn shown(&self, at: Moment) -> Instant;
     fn interruption(&self) -> Option<Interrupted>;
+    fn report_progress(&self, progress: Progress);
 }
 
 /// The running attempt, as its [`Processor`](crate::Processor) sees it. It is `Sync`: a processor may share it with
@@ -36,6 +42,7 @@ pub struct TaskContext<'a, T> {
     pub(crate) id: TaskId,
     pub(crate) lane: &'a str,
     pub(crate) attempt: u32,
+    pub(crate) deadline: Moment,
 }
 
 impl<T> TaskContext<'_, T> {
@@ -49,7 +56,13 @@ impl<T> TaskContext<'_, T> {
     /// assert_eq!(double.process(&mut 21, &TaskContext::detached()), Ok(42));
     /// ```
     pub fn detached() -> Self {
-        TaskContext { host: None, id: TaskId::DETACHED, lane: DEFAULT_LANE, attempt: 1 }
+        TaskContext {
+            host: None,
+            id: TaskId::DETACHED,
+            lane: DEFAULT_LANE,
+            attempt: 1,
+            deadline: Moment::NEVER,
+        }
     }
 
     /// The id of the task.
@@ -80,11 +93,23 @@ impl<T> TaskContext<'_, T> {
         self.attempt
     }
 
+    /// When the task's deadline is, if it has one.
+    ///
+    /// ```
+    /// assert_eq!(dockhand::TaskContext::<()>::detached().deadline(), None);
+    /// ```
+    pub fn deadline(&self) -> Option<Instant> {
+        let host = self.host?;
+        (self.deadline != Moment::NEVER).then(|| host.shown(self.deadline))
+    }
+
     /// A point at which a long task is willing to stop. Costs one load.
     ///
     /// # Errors
-    /// [`Interrupted::ShutDown`] once the window of a shutdown is over. The attempt then has 100 ms to come back;
-    /// `Ok` still counts as success, anything else hands the payload back as abandoned.
+    /// [`Interrupted::Cancelled`] once a cancel of the task was requested: `Ok` still counts as success, anything else ends
+    /// it as cancelled. [`Interrupted::TimedOut`] once the attempt has run longer than its lane's `attempt_timeout`: it counts
+    /// as failed even if `Ok` comes back. [`Interrupted::ShutDown`] once the window of a shutdown is over: the attempt has
+    /// 100 ms to come back, `Ok` still counts as success, anything else hands the payload back as abandoned.
     ///
     /// ```
     /// use dockhand::{Interrupted, TaskContext};
@@ -103,6 +128,32 @@ impl<T> TaskContext<'_, T> {
         match self.host.and_then(ContextHost::interruption) {
             Some(interrupted) => Err(interrupted),
             None => Ok(()),
+        }
+    }
+
+    /// Says how far the task is, in units of its own. Kept in the handle of a tracked task and shown as a sign of life in
+    /// [`status`](crate::WorkerPool::status); passed on as an event at most once a second or once every 500 steps (see
+    /// [`progress_every`](crate::PoolBuilder::progress_every)), the last report in any case. A new attempt starts at none.
+    /// Costs a clock reading and a short lock.
+    ///
+    /// ```
+    /// use dockhand::{TaskContext, WorkerPool, processor_fn};
+    ///
+    /// let pool = WorkerPool::builder(processor_fn(|n: &mut u64, cx: &TaskContext<'_, u64>| {
+    ///     for done in 1..=*n {
+    ///         cx.report_progress(done, *n);
+    ///     }
+    ///     Ok::<(), String>(())
+    /// }))
+    /// .build()?;
+    /// let mut handle = pool.submitter().submit_tracked(10)?;
+    /// assert!(handle.wait_timeout(std::time::Duration::from_secs(10)).is_some());
+    /// assert_eq!(handle.progress().map(|progress| progress.done), Some(10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report_progress(&self, done: u64, total: u64) {
+        if let Some(host) = self.host {
+            host.report_progress(Progress { done, total });
         }
     }
 
@@ -130,7 +181,22 @@ impl<T> TaskContext<'_, T> {
     /// ```
     pub fn submit(&self, lane: &str, payload: T) -> SubmitResult<T> {
         match self.host {
-            Some(host) => host.submit_to(lane, payload),
+            Some(host) => host.submit_to(lane, payload, None),
+            None => SubmitResult::Rejected(Rejection::new(payload, RejectReason::Closed)),
+        }
+    }
+
+    /// As [`submit`](TaskContext::submit), with a delay, a deadline or a key. A [key](TaskOptions::key) keeps an attempt
+    /// that is repeated from submitting what is still in flight from the one before.
+    ///
+    /// ```
+    /// use dockhand::{TaskContext, TaskOptions};
+    /// let cx = TaskContext::detached();
+    /// assert_eq!(cx.submit_with("default", 7, TaskOptions::new()).into_payload(), Some(7));
+    /// ```
+    pub fn submit_with(&self, lane: &str, payload: T, options: TaskOptions) -> SubmitResult<T> {
+        match self.host {
+            Some(host) => host.submit_to(lane, payload, Some(options)),
             None => SubmitResult::Rejected(Rejection::new(payload, RejectReason::Closed)),
         }
     }

@@ -6,7 +6,7 @@ use crate::task::{TaskId, TaskInfo};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What is known of a letter beside payload and failure; made once, so listing calls no user code.
 ///
@@ -35,6 +35,8 @@ pub struct LetterInfo {
     pub error: Arc<str>,
     /// When it became a letter.
     pub ended: SystemTime,
+    /// How long after its submit that was, if the task was timed; see [`Timing`](crate::Timing).
+    pub age: Option<Duration>,
 }
 
 /// A task that ended as `DeadLettered`, with its payload and last failure.
@@ -167,10 +169,11 @@ mod tests {
     fn letter(payload: u32) -> DeadLetter<u32, String> {
         DeadLetter {
             info: LetterInfo {
-                task: TaskInfo { id: TaskId::next(), lane: Arc::from("default"), attempt: 1 },
+                task: TaskInfo { id: TaskId::next(), lane: Arc::from("default"), attempt: 1, key: None },
                 reason: DeadLetterReason::NotRetryable,
                 error: Arc::from("no"),
                 ended: SystemTime::UNIX_EPOCH,
+                age: None,
             },
             payload,
             failure: Failure::error("no".into()),

@@ -5,7 +5,8 @@
 //! the due time for which the timer must be armed, and their caller arms it.
 
 use crate::clock::Moment;
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::error::RejectReason;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -41,11 +42,91 @@ impl<J> Ord for Entry<J> {
     }
 }
 
+/// What the delay queue has to know of an item: one that has ended while it waits is dead weight.
+pub(crate) trait DelayItem {
+    fn is_dead(&self) -> bool;
+    fn mark(&self) -> Option<&HeapMark>;
+}
+
+/// Whether an item lies in a heap and was counted as dead there. Written only under the heap's lock.
+#[derive(Debug)]
+pub(crate) struct HeapMark(AtomicU32);
+
+impl HeapMark {
+    const OUT: u32 = 0;
+    const IN: u32 = 1;
+    const DEAD: u32 = 2;
+
+    pub(crate) fn new() -> Self {
+        HeapMark(AtomicU32::new(Self::OUT))
+    }
+
+    // Relaxed: the heap's lock orders all of it.
+    fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, state: u32) {
+        self.0.store(state, Ordering::Relaxed);
+    }
+}
+
 struct Heap<J> {
     entries: BinaryHeap<Entry<J>>,
+    /// How many of the entries have ended.
+    dead: usize,
+    /// Places of entries that are told before they are taken in.
+    reserved: usize,
     sequence: u64,
     /// Nothing that is due later is taken in: the end of the shutdown's window, the start once it is over.
     end: Moment,
+}
+
+/// What a burial has moved out, and what is the next due time now.
+pub(crate) struct Buried<J> {
+    pub(crate) moved_out: Vec<J>,
+    pub(crate) next: Moment,
+}
+
+impl<J: DelayItem> Entry<J> {
+    fn is_buried(&self) -> bool {
+        self.item.mark().is_some_and(|mark| mark.get() == HeapMark::DEAD)
+    }
+}
+
+impl<J: DelayItem> Heap<J> {
+    fn compact(&mut self, moved_out: &mut Vec<J>) {
+        let entries = std::mem::take(&mut self.entries).into_vec();
+        let (dead, living): (Vec<_>, Vec<_>) = entries.into_iter().partition(Entry::is_buried);
+        self.entries = living.into();
+        for entry in dead {
+            self.forget(&entry.item);
+            moved_out.push(entry.item);
+        }
+    }
+
+    /// Moves out what is dead at the top, so that the next due time is that of a living entry.
+    fn uncover(&mut self, moved_out: &mut Vec<J>) {
+        while self.entries.peek().is_some_and(Entry::is_buried) {
+            let Some(entry) = self.entries.pop() else { return };
+            self.forget(&entry.item);
+            moved_out.push(entry.item);
+        }
+    }
+
+    fn living(&self) -> usize {
+        self.entries.len() - self.dead + self.reserved
+    }
+
+    /// The item leaves the heap.
+    fn forget(&mut self, item: &J) {
+        if let Some(mark) = item.mark() {
+            if mark.get() == HeapMark::DEAD {
+                self.dead -= 1;
+            }
+            mark.set(HeapMark::OUT);
+        }
+    }
 }
 
 /// Why an entry was not taken in.
@@ -54,12 +135,24 @@ pub(crate) enum DelayRefusal {
     Full,
     /// The pool's window ends before it would be due.
     Ended,
+    /// It has ended itself in the meantime.
+    Dead,
+}
+
+impl From<DelayRefusal> for RejectReason {
+    fn from(refusal: DelayRefusal) -> Self {
+        match refusal {
+            DelayRefusal::Full => RejectReason::DelayFull,
+            DelayRefusal::Ended | DelayRefusal::Dead => RejectReason::Closed,
+        }
+    }
 }
 
 /// An entry whose time has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due<J> {
     pub(crate) item: J,
+    pub(crate) due: Moment,
     /// The due time of the entry behind it, [`Moment::NEVER`] if there is none.
     pub(crate) next: Moment,
 }
@@ -70,10 +163,16 @@ pub(crate) struct DelayQueue<J> {
     capacity: usize,
 }
 
-impl<J> DelayQueue<J> {
+impl<J: DelayItem> DelayQueue<J> {
     pub(crate) fn new(capacity: usize) -> Self {
         DelayQueue {
-            heap: Mutex::new(Heap { entries: BinaryHeap::new(), sequence: 0, end: Moment::NEVER }),
+            heap: Mutex::new(Heap {
+                entries: BinaryHeap::new(),
+                dead: 0,
+                reserved: 0,
+                sequence: 0,
+                end: Moment::NEVER,
+            }),
             next_due: AtomicU64::new(Moment::NEVER.nanos()),
             capacity,
         }
@@ -85,15 +184,56 @@ impl<J> DelayQueue<J> {
         if due > heap.end || heap.end == Moment::START {
             return Err((item, DelayRefusal::Ended));
         }
-        if heap.entries.len() >= self.capacity {
+        if item.is_dead() {
+            return Err((item, DelayRefusal::Dead));
+        }
+        if heap.living() >= self.capacity {
             return Err((item, DelayRefusal::Full));
         }
+        Ok(self.take_in(&mut heap, due, item))
+    }
+
+    /// Keeps a place for an entry that will be due then. It counts as waiting.
+    pub(crate) fn reserve(&self, due: Moment) -> Result<(), DelayRefusal> {
+        let mut heap = self.heap.lock();
+        if due > heap.end || heap.end == Moment::START {
+            return Err(DelayRefusal::Ended);
+        }
+        if heap.living() >= self.capacity {
+            return Err(DelayRefusal::Full);
+        }
+        heap.reserved += 1;
+        Ok(())
+    }
+
+    /// Gives a reserved place up.
+    pub(crate) fn unreserve(&self) {
+        self.heap.lock().reserved -= 1;
+    }
+
+    /// As [`DelayQueue::insert`], into a reserved place.
+    pub(crate) fn insert_reserved(&self, due: Moment, item: J) -> Result<Option<Moment>, (J, DelayRefusal)> {
+        let mut heap = self.heap.lock();
+        heap.reserved -= 1;
+        if due > heap.end || heap.end == Moment::START {
+            return Err((item, DelayRefusal::Ended));
+        }
+        if item.is_dead() {
+            return Err((item, DelayRefusal::Dead));
+        }
+        Ok(self.take_in(&mut heap, due, item))
+    }
+
+    fn take_in(&self, heap: &mut Heap<J>, due: Moment, item: J) -> Option<Moment> {
         let sequence = heap.sequence;
         heap.sequence += 1;
+        if let Some(mark) = item.mark() {
+            mark.set(HeapMark::IN);
+        }
         heap.entries.push(Entry { due, sequence, item });
-        let earliest = self.publish(&heap);
+        let earliest = self.publish(heap);
         let is_earliest = heap.entries.peek().is_some_and(|first| first.sequence == sequence);
-        Ok(is_earliest.then_some(earliest))
+        is_earliest.then_some(earliest)
     }
 
     /// Takes the earliest entry out if it is due. The caller arms the timer for the one behind it.
@@ -102,9 +242,10 @@ impl<J> DelayQueue<J> {
         if heap.entries.peek()?.due > now {
             return None;
         }
-        let Entry { item, .. } = heap.entries.pop()?;
+        let Entry { due, item, .. } = heap.entries.pop()?;
+        heap.forget(&item);
         let next = self.publish(&heap);
-        Some(Due { item, next })
+        Some(Due { item, due, next })
     }
 
     fn publish(&self, heap: &Heap<J>) -> Moment {
@@ -120,8 +261,41 @@ impl<J> DelayQueue<J> {
         Moment::from_nanos(self.next_due.load(Ordering::Acquire))
     }
 
+    /// The earliest due time that is later than `now`, however many are due already. Costs a look at every entry.
+    pub(crate) fn next_due_after(&self, now: Moment) -> Moment {
+        let heap = self.heap.lock();
+        let later = heap.entries.iter().filter(|entry| entry.due > now && !entry.is_buried());
+        later.map(|entry| entry.due).min().unwrap_or(Moment::NEVER)
+    }
+
+    /// How many wait; those that have ended are not counted.
     pub(crate) fn len(&self) -> usize {
-        self.heap.lock().entries.len()
+        let heap = self.heap.lock();
+        heap.entries.len() - heap.dead
+    }
+
+    /// Nothing waits, and no place is kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.lock().living() == 0
+    }
+
+    /// The item of this mark has ended. If it lies here it is dead weight: at the top it is moved out, and so is all of it
+    /// once more than half of the heap is dead. What was moved out is dropped by the caller, where user code may run; and
+    /// the caller arms the timer for the entry that is uncovered.
+    pub(crate) fn bury(&self, mark: &HeapMark) -> Buried<J> {
+        let mut heap = self.heap.lock();
+        let mut moved_out = Vec::new();
+        if mark.get() == HeapMark::IN {
+            mark.set(HeapMark::DEAD);
+            heap.dead += 1;
+            // First, since it keeps the heap's memory.
+            heap.uncover(&mut moved_out);
+            if heap.dead * 2 > heap.entries.len() {
+                heap.compact(&mut moved_out);
+            }
+        }
+        let next = self.publish(&heap);
+        Buried { moved_out, next }
     }
 
     /// Refuses from now on what would be due after `end`; everything, if that is the start.
@@ -136,6 +310,9 @@ impl<J> DelayQueue<J> {
         let mut heap = self.heap.lock();
         heap.end = Moment::START;
         let entries = std::mem::take(&mut heap.entries);
+        for entry in &entries {
+            heap.forget(&entry.item);
+        }
         self.publish(&heap);
         drop(heap);
         let sorted = entries.into_sorted_vec().into_iter().rev();
@@ -147,6 +324,58 @@ impl<J> DelayQueue<J> {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    macro_rules! immortal {
+        ($($item:ty),*) => {$(
+            impl DelayItem for $item {
+                fn is_dead(&self) -> bool {
+                    false
+                }
+
+                fn mark(&self) -> Option<&HeapMark> {
+                    None
+                }
+            }
+        )*};
+    }
+
+    immortal!(char, i32, u64, ());
+
+    struct Mortal(std::sync::Arc<HeapMark>, std::sync::Arc<std::sync::atomic::AtomicBool>);
+
+    impl DelayItem for Mortal {
+        fn is_dead(&self) -> bool {
+            self.1.load(Ordering::Relaxed)
+        }
+
+        fn mark(&self) -> Option<&HeapMark> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn what_has_ended_gives_its_place_up_and_is_moved_out() {
+        let queue = DelayQueue::new(4);
+        let items: Vec<_> =
+            (0..4).map(|_| (std::sync::Arc::new(HeapMark::new()), Default::default())).collect();
+        for (due, (mark, dead)) in items.iter().enumerate() {
+            let item = Mortal(std::sync::Arc::clone(mark), std::sync::Arc::clone(dead));
+            assert!(queue.insert(at(due as u64), item).is_ok());
+        }
+        let bury = |n: usize| {
+            let buried = queue.bury(&items[n].0);
+            (buried.moved_out.len(), buried.next)
+        };
+        assert_eq!(bury(2), (0, at(0)), "one of four, in the middle");
+        assert_eq!(bury(2), (0, at(0)), "counted twice");
+        assert_eq!(queue.len(), 3);
+        assert_eq!(bury(0), (1, at(1)), "at the top");
+        assert_eq!(bury(1), (2, at(3)), "more than half");
+        assert_eq!((queue.len(), queue.next_due()), (1, at(3)));
+        items[3].1.store(true, Ordering::Relaxed);
+        let again = Mortal(std::sync::Arc::new(HeapMark::new()), std::sync::Arc::clone(&items[3].1));
+        assert!(matches!(queue.insert(at(9), again), Err((_, DelayRefusal::Dead))));
+    }
 
     fn at(millis: u64) -> Moment {
         Moment::START.after(Duration::from_millis(millis))

@@ -81,8 +81,13 @@ impl<J> Drain<J> {
         }
     }
 
-    /// A worker wants to leave a closed pool. False if something waits after all.
-    pub(crate) fn leave(&self, nothing_waits: impl Fn() -> bool, end_delays: impl FnOnce()) -> bool {
+    /// A worker wants to leave a closed pool. False if something waits after all. The last one closes what is left: delay
+    /// queues, and lanes that hold nothing but tasks that have ended; what came too late goes where its submit finds it.
+    pub(crate) fn leave(
+        &self,
+        nothing_waits: impl Fn() -> bool,
+        close_rest: impl FnOnce(&mut Vec<(u64, J)>),
+    ) -> bool {
         let mut state = self.0.lock();
         // Ordering: partner of the fences in `Sleep::after_push` and `Gate::enter`. A submit that found the pool open does
         // not come to this lock. Its fence came before this one, since the caller has read "closed" before it: so what
@@ -92,7 +97,7 @@ impl<J> Drain<J> {
             return false;
         }
         if state.live == 1 && !state.finalized {
-            end_delays();
+            close_rest(&mut state.late);
             state.finalized = true;
         }
         state.live -= 1;
@@ -105,7 +110,7 @@ impl<J> Drain<J> {
     }
 
     /// The end of a window, after the flag and its fence: whatever waits is to be handed back.
-    pub(crate) fn finalize(&self, sweep: impl Fn(&mut Vec<J>), somebody_looks: impl Fn() -> bool) {
+    pub(crate) fn finalize(&self, mut sweep: impl FnMut(&mut Vec<J>), somebody_looks: impl Fn() -> bool) {
         loop {
             let mut state = self.0.lock();
             if state.finalized {
@@ -147,6 +152,10 @@ impl<J> Drain<J> {
     /// What is to be handed back, each task once.
     pub(crate) fn collect(&self) -> Vec<J> {
         std::mem::take(&mut self.0.lock().abandoned)
+    }
+
+    pub(crate) fn is_forsaken(&self) -> bool {
+        self.0.lock().forsaken
     }
 
     /// The pool is gone; the last collection.

@@ -1,5 +1,6 @@
 //! What can be refused, and the payload that comes back with it.
 
+use crate::failure::Failure;
 use crate::task::{Outcome, TaskId};
 use parking_lot::Mutex;
 use std::fmt;
@@ -34,6 +35,18 @@ pub enum RejectReason {
     /// The lane is full, or a policy that acts was reached eight submits deep on one thread.
     #[error("the lane is full")]
     QueueFull,
+    /// The lane is full, and its limit leaves no room for a caller-run.
+    #[error("the lane is full and at its limit")]
+    LaneLimit,
+    /// The lane's delay queue is full.
+    #[error("the lane's delay queue is full")]
+    DelayFull,
+    /// Another task with this key is in flight in the lane.
+    #[error("task {0} has the same key")]
+    Duplicate(TaskId),
+    /// The task's deadline has passed, or would have before its delay.
+    #[error("the task would start after its deadline")]
+    Expired,
     /// The pool takes no new work.
     #[error("the pool is closed")]
     Closed,
@@ -43,12 +56,19 @@ pub enum RejectReason {
     /// The pool has no lane of that name.
     #[error("the pool has no lane of that name")]
     UnknownLane,
+    /// The lane was built without a limit.
+    #[error("the lane was built without a limit")]
+    NotLimited,
     /// The store has no letter of that id.
     #[error("the store has no letter of that id")]
     UnknownLetter,
 }
 
 /// A refused payload with the reason. It is an [`Error`](std::error::Error) for every payload, so `?` works on it.
+///
+/// The payload goes where the error goes: a processor that uses `?` on a refused follow-up puts it into its own error,
+/// the letter then holds two payloads, and whoever turns the error into a text drops one. Use
+/// [`SubmitResult::into_payload`] where it matters.
 ///
 /// ```
 /// use dockhand::{RejectReason, WorkerPool, processor_fn};
@@ -355,6 +375,63 @@ pub enum WaitError {
     WouldDeadlock,
 }
 
+/// Why a tracked task has no output.
+///
+/// ```
+/// use dockhand::{TaskError, WorkerPool, processor_fn};
+///
+/// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+/// let handle = pool.submitter().submit_tracked(1)?;
+/// match handle.wait() {
+///     Err(TaskError::Failed(failure)) => assert_eq!(failure.to_string(), "no"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[non_exhaustive]
+pub enum TaskError<E> {
+    /// It failed for good; the letter has the same failure.
+    Failed(Failure<E>),
+    /// It was cancelled.
+    Cancelled,
+    /// Its deadline passed.
+    Expired,
+    /// A newer task took its place.
+    Evicted,
+    /// The pool was shut down first.
+    Abandoned,
+    /// The thread is in a task or hook of the task's pool and would wait for itself.
+    WouldDeadlock,
+}
+
+impl<E> fmt::Debug for TaskError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TaskError::Failed(failure) => f.debug_tuple("Failed").field(failure).finish(),
+            TaskError::Cancelled => f.write_str("Cancelled"),
+            TaskError::Expired => f.write_str("Expired"),
+            TaskError::Evicted => f.write_str("Evicted"),
+            TaskError::Abandoned => f.write_str("Abandoned"),
+            TaskError::WouldDeadlock => f.write_str("WouldDeadlock"),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for TaskError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TaskError::Failed(failure) => write!(f, "the task failed: {failure}"),
+            TaskError::Cancelled => f.write_str("the task was cancelled"),
+            TaskError::Expired => f.write_str("the task's deadline passed"),
+            TaskError::Evicted => f.write_str("a newer task took the task's place"),
+            TaskError::Abandoned => f.write_str("the pool was shut down first"),
+            TaskError::WouldDeadlock => f.write_str("waiting for the task here would wait for itself"),
+        }
+    }
+}
+
+impl<E: fmt::Display> std::error::Error for TaskError<E> {}
+
 /// Why a running task should come back.
 ///
 /// ```
@@ -369,9 +446,15 @@ pub enum WaitError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Interrupted {
+    /// Its cancel was requested.
+    #[error("the task is cancelled")]
+    Cancelled,
     /// The window of a shutdown is over.
     #[error("the pool is shutting down")]
     ShutDown,
+    /// The attempt has run for too long.
+    #[error("the attempt has run for too long")]
+    TimedOut,
 }
 
 impl From<Interrupted> for String {

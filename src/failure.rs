@@ -3,6 +3,7 @@
 use crate::retry::RetryPolicy;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why an attempt failed, kept in a [`DeadLetter`](crate::DeadLetter).
@@ -32,7 +33,10 @@ pub struct Failure<E>(Kind<E>);
 
 enum Kind<E> {
     Error(E),
+    /// A handle and a letter have it.
+    Shared(Arc<E>),
     Panicked(Cow<'static, str>),
+    TimedOut,
 }
 
 impl<E> Failure<E> {
@@ -42,6 +46,22 @@ impl<E> Failure<E> {
 
     pub(crate) fn panicked(message: Cow<'static, str>) -> Self {
         Failure(Kind::Panicked(message))
+    }
+
+    pub(crate) fn timed_out() -> Self {
+        Failure(Kind::TimedOut)
+    }
+
+    /// The same failure twice; an error moves to the heap for it.
+    pub(crate) fn share(self) -> (Self, Self) {
+        match self.0 {
+            Kind::Error(error) => Failure(Kind::Shared(Arc::new(error))).share(),
+            Kind::Shared(error) => (Failure(Kind::Shared(Arc::clone(&error))), Failure(Kind::Shared(error))),
+            Kind::Panicked(message) => {
+                (Failure(Kind::Panicked(message.clone())), Failure(Kind::Panicked(message)))
+            }
+            Kind::TimedOut => (Failure(Kind::TimedOut), Failure(Kind::TimedOut)),
+        }
     }
 
     pub(crate) fn is_panic(&self) -> bool {
@@ -63,7 +83,9 @@ impl<E> Failure<E> {
     pub fn cause(&self) -> Cause<'_, E> {
         match &self.0 {
             Kind::Error(error) => Cause::Error(error),
+            Kind::Shared(error) => Cause::Error(error),
             Kind::Panicked(message) => Cause::Panicked(message),
+            Kind::TimedOut => Cause::TimedOut,
         }
     }
 }
@@ -71,8 +93,9 @@ impl<E> Failure<E> {
 impl<E> fmt::Debug for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Error(_) => "Failure(Error(..))",
+            Kind::Error(_) | Kind::Shared(_) => "Failure(Error(..))",
             Kind::Panicked(_) => "Failure(Panicked(..))",
+            Kind::TimedOut => "Failure(TimedOut)",
         })
     }
 }
@@ -98,6 +121,8 @@ pub enum Cause<'a, E: ?Sized> {
     Error(&'a E),
     /// The processor panicked with this message.
     Panicked(&'a str),
+    /// The attempt ran longer than its lane's `attempt_timeout`, and came back with `Ok`.
+    TimedOut,
 }
 
 impl<E: ?Sized> Clone for Cause<'_, E> {
@@ -113,6 +138,7 @@ impl<E: ?Sized> fmt::Debug for Cause<'_, E> {
         match self {
             Cause::Error(_) => f.write_str("Error(..)"),
             Cause::Panicked(message) => f.debug_tuple("Panicked").field(message).finish(),
+            Cause::TimedOut => f.write_str("TimedOut"),
         }
     }
 }
@@ -122,6 +148,7 @@ impl<E: fmt::Display + ?Sized> fmt::Display for Cause<'_, E> {
         match self {
             Cause::Error(error) => error.fmt(f),
             Cause::Panicked(message) => write!(f, "panicked: {message}"),
+            Cause::TimedOut => f.write_str("the attempt ran for too long"),
         }
     }
 }
@@ -158,10 +185,22 @@ pub enum RetryDecision {
     GiveUp,
 }
 
-/// Without a classifier: errors are worth a retry, panics are not.
+impl<E: fmt::Display> Failure<E> {
+    /// The cause with the error's type forgotten, for listeners.
+    pub(crate) fn erased(&self) -> Cause<'_, dyn fmt::Display + '_> {
+        match &self.0 {
+            Kind::Error(error) => Cause::Error(error),
+            Kind::Shared(error) => Cause::Error(&**error),
+            Kind::Panicked(message) => Cause::Panicked(message),
+            Kind::TimedOut => Cause::TimedOut,
+        }
+    }
+}
+
+/// Without a classifier: errors and timeouts are worth a retry, panics are not.
 pub(crate) fn default_decision<E: ?Sized>(cause: Cause<'_, E>) -> RetryDecision {
     match cause {
-        Cause::Error(_) => RetryDecision::Retry,
+        Cause::Error(_) | Cause::TimedOut => RetryDecision::Retry,
         Cause::Panicked(_) => RetryDecision::GiveUp,
     }
 }
@@ -181,6 +220,8 @@ pub enum DeadLetterReason {
     RetriesExhausted,
     /// The lane's delay queue had no room for the retry.
     DelayFull,
+    /// The lane's retries had used up their budget.
+    BudgetExhausted,
     /// The retry would have been due after the end of the shutdown.
     Shutdown,
 }
@@ -191,6 +232,7 @@ impl fmt::Display for DeadLetterReason {
             DeadLetterReason::NotRetryable => "not worth a retry",
             DeadLetterReason::RetriesExhausted => "no retries left",
             DeadLetterReason::DelayFull => "no room for the retry",
+            DeadLetterReason::BudgetExhausted => "the retry budget is used up",
             DeadLetterReason::Shutdown => "the pool shut down before the retry",
         })
     }

@@ -5,7 +5,7 @@
 //! submit also counts as depth, over all pools: a hook that submits into a full lane whose policy runs a hook would
 //! recurse without end.
 
-use crate::word::Runner;
+use crate::word::HasRunner;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ enum Entry {
 struct Frame {
     pool: u64,
     entry: Entry,
-    runner: Option<Arc<Runner>>,
+    runner: Option<Arc<dyn HasRunner>>,
 }
 
 thread_local! {
@@ -45,12 +45,12 @@ fn enter(frame: Frame) -> Guard {
 }
 
 /// This thread is a worker of `pool`.
-pub(crate) fn enter_worker(pool: u64, runner: Arc<Runner>) -> Guard {
+pub(crate) fn enter_worker(pool: u64, runner: Arc<dyn HasRunner>) -> Guard {
     enter(Frame { pool, entry: Entry::Worker, runner: Some(runner) })
 }
 
 /// This thread runs user code of `pool` because of a submit; with a runner if it is an attempt.
-pub(crate) fn enter_submit(pool: u64, runner: Option<Arc<Runner>>) -> Guard {
+pub(crate) fn enter_submit(pool: u64, runner: Option<Arc<dyn HasRunner>>) -> Guard {
     enter(Frame { pool, entry: Entry::Submit, runner })
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn is_inside(pool: u64) -> bool {
 }
 
 /// The runners of `pool` that this thread is; they cannot go on while it waits.
-pub(crate) fn runners(pool: u64) -> Vec<Arc<Runner>> {
+pub(crate) fn runners(pool: u64) -> Vec<Arc<dyn HasRunner>> {
     FRAMES
         .try_with(|frames| {
             let frames = frames.borrow();
@@ -84,11 +84,24 @@ pub(crate) fn runners(pool: u64) -> Vec<Arc<Runner>> {
 #[cfg(all(test, not(dockhand_loom)))]
 mod tests {
     use super::*;
+    use crate::word::Runner;
+
+    struct Alone(Runner);
+
+    impl HasRunner for Alone {
+        fn runner(&self) -> &Runner {
+            &self.0
+        }
+    }
+
+    fn alone() -> Arc<dyn HasRunner> {
+        Arc::new(Alone(Runner::new()))
+    }
 
     #[test]
     fn a_thread_is_inside_the_pools_of_its_frames_only() {
         assert!(!is_inside(1));
-        let worker = enter_worker(1, Arc::new(Runner::new()));
+        let worker = enter_worker(1, alone());
         let hook = enter_submit(2, None);
         assert!(is_inside(1) && is_inside(2) && !is_inside(3));
         assert_eq!((runners(1).len(), runners(2).len()), (1, 0));
@@ -100,7 +113,7 @@ mod tests {
 
     #[test]
     fn depth_counts_submits_over_all_pools_and_no_worker() {
-        let _worker = enter_worker(1, Arc::new(Runner::new()));
+        let _worker = enter_worker(1, alone());
         assert_eq!(depth(), 0);
         let _one = enter_submit(1, None);
         let _two = enter_submit(2, None);

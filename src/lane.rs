@@ -1,52 +1,84 @@
 //! A lane as it runs: its queue, its delay queue, who waits for room, and what is counted for it.
 
-use crate::clock::Moment;
-use crate::config::{LaneConfig, OverloadPolicy};
+use crate::ages::Ages;
+use crate::budget::Budget;
+use crate::config::{LaneConfig, OverloadPolicy, Timing};
 use crate::delay::DelayQueue;
-use crate::failure::Failure;
+use crate::histogram::Recording;
+use crate::job::{Task, Waiting};
+use crate::permits::Permits;
+use crate::processor::Processor;
 use crate::retry::RetryPolicy;
 use crate::room::Room;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::tally::{Recorder, Tally};
-use crate::task::{Job, Place, Task, TaskId, TaskInfo};
+use crate::task::{TaskId, TaskInfo};
 use crossbeam::queue::ArrayQueue;
 use crossbeam::utils::CachePadded;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) struct LaneQueue<T, E> {
+pub(crate) struct LaneQueue<P: Processor> {
     pub(crate) name: Arc<str>,
     pub(crate) overload: OverloadPolicy,
+    /// A plain submit has nothing to do here but to push: no limit, no ttl, no listener, not every task timed.
+    pub(crate) is_plain: bool,
     pub(crate) retry: RetryPolicy,
-    pub(crate) queue: ArrayQueue<Task<T>>,
-    pub(crate) delays: DelayQueue<Job<T, Failure<E>>>,
+    pub(crate) queue: ArrayQueue<Task<P>>,
+    pub(crate) delays: DelayQueue<Waiting<P>>,
     pub(crate) delay_capacity: usize,
     pub(crate) room: Room,
+    /// How many attempts may run at a time; `None` for a lane without a limit.
+    pub(crate) permits: Option<Permits>,
+    /// How long a task may wait that does not say otherwise.
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) slow_after: Option<Duration>,
+    /// How many of its failures may be retried, if that is bounded.
+    pub(crate) budget: Option<Mutex<Budget>>,
+    /// When its queued tasks came, if every task is timed.
+    pub(crate) ages: Option<Ages>,
+    /// How long caller-runs took.
+    pub(crate) caller_run: Recording,
+    /// How many tasks in the queue have ended while they waited; may be behind or ahead for a moment.
+    dead: AtomicU64,
+    /// The keys of what is in flight, with the task that has each.
+    keys: Mutex<HashMap<Arc<str>, TaskId>>,
     /// What threads other than workers count.
     shared: CachePadded<Tally>,
     /// The largest `accepted` that was told, so that it never runs backwards.
     pub(crate) accepted_told: AtomicU64,
 }
 
-/// A task in the hands of the pool, on its way to a report or to `on_shed`.
-pub(crate) struct Held<T, E> {
-    pub(crate) lane: usize,
-    pub(crate) was: Place,
-    pub(crate) job: Job<T, Failure<E>>,
-}
-
-impl<T, E> LaneQueue<T, E> {
+impl<P: Processor> LaneQueue<P> {
     /// The size of a slot of the queue, for the check of its capacity: a stamp and a task.
-    pub(crate) const SLOT: usize = size_of::<usize>() + size_of::<Task<T>>();
+    pub(crate) const SLOT: usize = size_of::<usize>() + size_of::<Task<P>>();
 
-    pub(crate) fn new(config: LaneConfig) -> Self {
+    pub(crate) fn new(config: LaneConfig, timing: Timing, listens: bool) -> Self {
+        let budget = config.retry.budget_policy();
         LaneQueue {
             name: config.name.into(),
             overload: config.overload,
+            is_plain: !listens
+                && config.max_concurrency.is_none()
+                && config.ttl.is_none()
+                && timing != Timing::Full,
             retry: config.retry,
             queue: ArrayQueue::new(config.capacity),
             delays: DelayQueue::new(config.delay_capacity),
             delay_capacity: config.delay_capacity,
             room: Room::new(),
+            permits: config.max_concurrency.map(Permits::new),
+            ttl: config.ttl,
+            attempt_timeout: config.attempt_timeout,
+            slow_after: config.slow_after,
+            budget: budget.map(|policy| Mutex::new(Budget::new(policy))),
+            ages: (timing == Timing::Full).then(|| Ages::new(config.capacity)),
+            caller_run: Recording::default(),
+            dead: AtomicU64::new(0),
+            keys: Mutex::new(HashMap::new()),
             shared: CachePadded::default(),
             accepted_told: AtomicU64::new(0),
         }
@@ -60,12 +92,76 @@ impl<T, E> LaneQueue<T, E> {
         &self.shared
     }
 
+    /// Nothing waits; tasks that have ended and only keep their place do not count.
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.delays.next_due() == Moment::NEVER && self.delays.len() == 0
+        self.queued() == 0 && self.delays.is_empty()
     }
 
-    pub(crate) fn info(&self, id: TaskId, attempt: u32) -> TaskInfo {
-        TaskInfo { id, lane: Arc::clone(&self.name), attempt }
+    /// A task has left the queue.
+    pub(crate) fn left_queue(&self) {
+        if let Some(ages) = &self.ages {
+            ages.left();
+        }
+    }
+
+    /// How many tasks wait in the queue.
+    pub(crate) fn queued(&self) -> usize {
+        // The length counts a push that is half done, so it errs towards "not empty".
+        self.queue.len().saturating_sub(self.dead())
+    }
+
+    fn dead(&self) -> usize {
+        // Ordering: Acquire, partner of the changes below. A negative number means that a worker has passed a task whose
+        // canceller has not counted it yet.
+        usize::try_from(self.dead.load(Ordering::Acquire) as i64).unwrap_or(0)
+    }
+
+    /// A task in the queue has ended; it keeps its place until a worker passes it.
+    pub(crate) fn add_dead(&self) {
+        self.dead.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A task that had ended has left the queue.
+    pub(crate) fn remove_dead(&self) {
+        self.dead.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Takes a key for a task; the task that has it, if one is in flight.
+    pub(crate) fn take_key(&self, key: &Arc<str>, id: TaskId) -> Result<(), TaskId> {
+        match self.keys.lock().entry(Arc::clone(key)) {
+            Entry::Occupied(other) => Err(*other.get()),
+            Entry::Vacant(free) => {
+                free.insert(id);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn free_key(&self, key: &Arc<str>) {
+        self.keys.lock().remove(key);
+    }
+
+    /// Whether a limit leaves room for one more attempt.
+    pub(crate) fn has_permit(&self) -> bool {
+        self.permits.as_ref().is_none_or(Permits::is_free)
+    }
+
+    /// Whether the lane may run anything at all.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.permits.as_ref().is_some_and(|permits| permits.limit() == 0)
+    }
+
+    pub(crate) fn try_acquire(&self) -> bool {
+        self.permits.as_ref().is_none_or(Permits::try_acquire)
+    }
+
+    /// Gives a permit back. True if the lane has a limit, so that what it held back may start now.
+    pub(crate) fn release(&self) -> bool {
+        self.permits.as_ref().inspect(|permits| permits.release()).is_some()
+    }
+
+    pub(crate) fn info(&self, id: TaskId, attempt: u32, key: Option<Arc<str>>) -> TaskInfo {
+        TaskInfo { id, lane: Arc::clone(&self.name), attempt, key }
     }
 
     /// Publishes a reading of `accepted` and gives the largest one so far.

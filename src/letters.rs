@@ -147,7 +147,8 @@ impl<P: Processor> DeadLetters<'_, P> {
         self.shared.letters.drain()
     }
 
-    /// Offers the payload of a letter to its lane as a new task: with a new id and attempts from 1. Always as under
+    /// Offers the payload of a letter to its lane as a new task: with a new id and attempts from 1, and as the last attempt
+    /// left it, half changed if that panicked. Always as under
     /// [`OverloadPolicy::Reject`]: a replay displaces nothing and runs nothing on this thread.
     ///
     /// # Errors

@@ -28,22 +28,24 @@
 //! # The flow
 //!
 //! ```text
-//!  caller ── TaskSubmitter::submit ──► lane (bounded) ──► worker ──► Processor ── Ok ──► Succeeded
-//!    ▲            │ lane full?                              ▲            │
-//!    │            ▼                                         │        Err · panic
-//!    │      OverloadPolicy                                  │            ▼
-//!    │  Accepted / Rejected(payload back)         due ┌─────┴─────┐  classify ── give up ──► DeadLetters
-//!    └─ / CallerRun / Dropped                         │ delayed   │◄── retry after d      ▲
-//!                                                     └───────────┘                dead_letter_sink
+//!  caller ── TaskSubmitter::submit ──► lane (bounded, limit) ──► worker ──► Processor ── Ok ──► Succeeded
+//!    ▲            │ lane full?                                     ▲            │
+//!    │            ▼                                                │    Err · panic · timeout
+//!    │      OverloadPolicy                                         │            ▼
+//!    │  Accepted / Rejected(payload back)                due ┌─────┴─────┐  classify ── give up ──► DeadLetters
+//!    └─ / CallerRun / Dropped        TaskOptions::delay ────►│  delayed  │◄── retry after d      ▲
+//!                                                            └───────────┘                dead_letter_sink
 //! ```
 //!
 //! | step | names |
 //! | --- | --- |
 //! | build | [`WorkerPool::builder`], [`PoolBuilder`], [`Lane`], [`OverloadPolicy`], [`RetryPolicy`], [`IdleStrategy`] |
-//! | submit | [`WorkerPool::submit`], [`TaskSubmitter`], [`SubmitResult`], [`Rejection`] |
+//! | submit | [`WorkerPool::submit`], [`TaskSubmitter`], [`TaskOptions`], [`SubmitResult`], [`Rejection`] |
 //! | work | [`Processor`], [`processor_fn`], [`TaskContext`], [`Closures`] |
+//! | follow | [`TaskHandle`], [`TaskStatus`], [`Outcome`], [`Event`] |
 //! | fail | [`RetryDecision`], [`Cause`], [`Failure`], [`DeadLetter`], [`letter::DeadLetters`] |
-//! | look | [`WorkerPool::metrics`], [`WorkerPool::status`], [`metrics::Counts`] |
+//! | look | [`WorkerPool::metrics`], [`WorkerPool::status`], [`metrics::Counts`], [`metrics::Histogram`], [`Timing`] |
+//! | test | [`ManualPool`], [`ManualClock`], [`TaskContext::detached`] |
 //! | end | [`WorkerPool::wait_idle`], [`WorkerPool::shutdown`], [`ShutdownReport`] |
 //!
 //! # What is promised
@@ -51,33 +53,75 @@
 //! * **Conservation.** At any quiet moment `submitted = accepted + rejected + caller_run + dropped`, and `accepted +
 //!   caller_run = succeeded + dead_lettered + cancelled + expired + evicted + abandoned + queued + delayed + running`, for the
 //!   pool and for each lane; see [`metrics::Counts::is_conserved`].
-//! * **One outcome.** Every accepted task ends in exactly one [`Outcome`], whatever happens at the same time.
+//! * **One outcome.** Every accepted task ends in exactly one [`Outcome`], whatever happens at the same time, and every
+//!   [`TaskHandle`] gets it.
 //! * **No payload disappears.** It is used up by `Ok`; back with the caller; in a letter; in the shutdown report; or handed to
 //!   [`on_shed`](PoolBuilder::on_shed), without which it is dropped there.
-//! * **Prompt start.** An accepted task starts as soon as a worker is free; no periodic poll is involved.
+//! * **Prompt start.** An accepted task starts as soon as a worker and, in a lane with a limit, a permit are free; no periodic
+//!   poll is involved.
+//! * **Never early, never late.** No attempt starts before its delay is over, and none at its deadline or later.
 //! * **Order.** Tasks of a lane are taken in the order in which they were queued. Lanes are taken by priority, with a rotation
-//!   that lets none starve. What is due for a retry and what is fresh alternate.
+//!   that lets none starve. What is due and what is fresh alternate.
 //! * **User code** runs under no lock of the pool, may panic, and may call any method of the pool.
 //!
-//! # What is not
+//! # What is lost, and what is not promised
 //!
-//! * What is queued when the process ends is lost. A pool in a `static` is never dropped.
-//! * With retries a task may run more than once.
-//! * Nothing interrupts a processor that does not come back; a shutdown names it and goes on.
+//! * What is queued, delayed or kept as a letter when the process ends is lost. A pool in a `static` is never dropped, so that
+//!   is true of a normal exit too.
+//! * With retries a task may run more than once; without (the default) at most once.
+//! * Nothing interrupts a processor that does not come back; a timeout or a shutdown asks, names it, and goes on.
 //! * Numbers add up at quiet moments only.
-//! * A full lane refuses nothing to the others, but its tasks may occupy every worker.
+//! * A full lane refuses nothing to the others, but without a limit its tasks may occupy every worker.
+//!
+//! # When not to use this
+//!
+//! For data parallelism use rayon. For work that is mostly waiting on sockets use an async runtime. For work that must survive the
+//! process use a queue with a store. For a handful of long-lived threads use threads.
 //!
 //! # Writing a processor
 //!
-//! * With retries, make the work idempotent: an attempt that failed may have had its effect.
-//! * The payload is `&mut` and survives a failed attempt. Take things out of it after the last step that can fail, or use it as a
-//!   checkpoint. A panic leaves it half changed.
-//! * Keep payloads small: queue slots are inline, so a queue takes its capacity times the size of the largest variant. Box what is
+//! * **Idempotent.** With retries an attempt that failed may have had its effect. So may one that came back with `Ok` after its
+//!   [`attempt_timeout`](Lane::attempt_timeout): it counts as failed.
+//! * **The payload is a checkpoint.** It is `&mut` and survives a failed attempt: write into it how far the work has come. Take
+//!   things out of it (`mem::take`) after the last step that can fail. A panic leaves it half changed, and a letter keeps it so.
+//! * **Small payloads.** Queue slots are inline, so a queue takes its capacity times the size of the largest variant. Box what is
 //!   larger than about 1 KiB.
-//! * Long tasks call [`TaskContext::checkpoint`] now and then, so that a shutdown finds them willing.
-//! * Submit follow-ups last, with [`into_payload`](SubmitResult::into_payload) for those that are refused.
-//! * There is no state per worker: use `thread_local!` with lazy initialisation. Caller-run threads have other thread-locals and
-//!   never ran [`on_worker_start`](PoolBuilder::on_worker_start).
+//! * **Checkpoints.** A long task calls [`TaskContext::checkpoint`] now and then, so that a cancel, a timeout or a shutdown finds
+//!   it willing, and [`report_progress`](TaskContext::report_progress), so that a busy worker can be told from a stuck one.
+//! * **Timeouts of its own.** A blocking call needs the timeout of its own library: the pool interrupts nothing.
+//! * **Follow-ups last**, for an attempt that submits and then fails submits again; or with a key. Those that are refused come
+//!   back through [`into_payload`](SubmitResult::into_payload); `?` would put them into the error.
+//! * **No state per worker.** Use `thread_local!` with lazy initialisation. Caller-run threads have other thread-locals and never
+//!   ran [`on_worker_start`](PoolBuilder::on_worker_start).
+//!
+//! ```
+//! use dockhand::{BoxError, RetryPolicy, TaskContext, WorkerPool, processor_fn};
+//! use std::time::Duration;
+//!
+//! struct Upload {
+//!     parts: Vec<&'static str>,
+//!     sent: usize,
+//! }
+//!
+//! fn send(part: &str, attempt: u32) -> Result<(), BoxError> {
+//!     if part == "b" && attempt == 1 { Err("connection lost".into()) } else { Ok(()) }
+//! }
+//!
+//! let upload = |upload: &mut Upload, cx: &TaskContext<'_, Upload>| -> Result<usize, BoxError> {
+//!     let before = upload.sent;
+//!     while let Some(part) = upload.parts.get(upload.sent) {
+//!         cx.checkpoint()?;
+//!         send(part, cx.attempt())?;
+//!         upload.sent += 1; // the next attempt goes on from here
+//!         cx.report_progress(upload.sent as u64, upload.parts.len() as u64);
+//!     }
+//!     Ok(upload.sent - before)
+//! };
+//! let pool = WorkerPool::builder(processor_fn(upload)).retry(RetryPolicy::fixed(Duration::ZERO)).build()?;
+//! let handle = pool.submitter().submit_tracked(Upload { parts: vec!["a", "b", "c"], sent: 0 })?;
+//! assert_eq!(handle.wait()?, 2); // the second attempt sent b and c
+//! # Ok::<(), BoxError>(())
+//! ```
 //!
 //! # Overload
 //!
@@ -88,14 +132,69 @@
 //! | has newer work that is worth more than the oldest | [`DropOldest`](OverloadPolicy::DropOldest), with an `on_shed` that recycles |
 //! | has newer work that is worth nothing while older waits | [`DropIncoming`](OverloadPolicy::DropIncoming) |
 //!
-//! Size a queue from the wait that is acceptable: [`queue_capacity_for`](PoolBuilder::queue_capacity_for).
+//! An event loop gets a submitter [`with_overload(Reject)`](TaskSubmitter::with_overload), whatever the lane says. In a lane at its
+//! limit a caller-run is refused with [`LaneLimit`](RejectReason::LaneLimit). A full delay queue refuses under every policy.
 //!
-//! # Retries and letters
+//! # How many workers, how long a queue
+//!
+//! Work that computes wants as many workers as there are cores, the default. Work that waits (disks, services) wants more: tasks per
+//! second times seconds per task is how many run at a time, and half as many more leave room for bursts. A queue is a wait: as
+//! many tasks as `workers * acceptable wait / time per task`, which [`queue_capacity_for`](PoolBuilder::queue_capacity_for) computes
+//! for a lane that all workers serve. A longer queue gets no more work done; it only says "no" later. The first declared lane is the
+//! most urgent, and `"default"` the least unless it is declared.
+//!
+//! # Limits
+//!
+//! [`Lane::max_concurrency`] bounds how many attempts of a lane run at a time: what one disk or one service can take, or what a
+//! slow kind of work may have of the workers. What a limit holds back keeps its place and costs no worker.
+//! [`set_max_concurrency`](WorkerPool::set_max_concurrency) changes it while the pool runs; 0 pauses the lane. The permit of an
+//! attempt that overruns its timeout stays in use until it comes back.
+//!
+//! # Delays, deadlines, timeouts
+//!
+//! [`TaskOptions`] say when one task may start ([`delay`](TaskOptions::delay)) and until when ([`deadline`](TaskOptions::deadline),
+//! [`ttl`](TaskOptions::ttl)); [`Lane::ttl`] is what a lane's tasks have that say neither. A delayed task waits in the lane's bounded
+//! delay queue, beside the retries. What misses its deadline ends as `Expired` and goes to `on_shed`; no retry is planned beyond it.
+//! [`Lane::attempt_timeout`] bounds one attempt, by asking. `Duration::MAX` is "never" everywhere.
+//!
+//! # Handles and cancellation
+//!
+//! [`submit_tracked`](TaskSubmitter::submit_tracked) costs one allocation and gives a [`TaskHandle`]: status, progress, and the output,
+//! to a thread that waits or to an async task that awaits, without any runtime. [`cancel`](TaskHandle::cancel) gives the payload of
+//! a task back that waits, and asks one that runs. Dropping a handle detaches; a server whose client may leave wants
+//! [`cancel_on_drop`](TaskHandle::cancel_on_drop).
+//!
+//! # Keys
+//!
+//! With [`TaskOptions::key`] a lane takes one task of a name at a time, from its submit to its outcome; another one is refused with
+//! the [id](RejectReason::Duplicate) of the first. Keys coalesce; they do not remember what is done.
+//!
+//! # Retries, budgets, letters
 //!
 //! A failed attempt is classified ([`classify`](PoolBuilder::classify)), and the lane's [`RetryPolicy`] says whether and when it is
-//! tried again. It waits in the lane's bounded delay queue and goes from there straight to a worker: it needs no room in the lane
-//! and holds no worker. A retry without room, without retries left, or after the end of a shutdown becomes a letter with that
-//! [reason](letter::DeadLetterReason).
+//! tried again; `max_retries(3)` is four attempts. It waits in the lane's delay queue and goes from there straight to a worker: it
+//! needs no room in the lane and holds no worker. A [`budget`](RetryPolicy::budget) keeps the retries of a lane to a share of its
+//! work, so that a service that is down is not asked four times as often. A failure without retry, room, budget or time becomes a
+//! letter with that [reason](letter::DeadLetterReason), to be listed, repaired and requeued by somebody
+//! ([`dead_letters`](WorkerPool::dead_letters)).
+//!
+//! # Events
+//!
+//! [`on_event`](PoolBuilder::on_event) hears each [`Event`] where it happens, so it costs the thread it runs on; without a listener
+//! nothing of it costs anything. Slow attempts ([`Lane::slow_after`]) are told there and in the log.
+//!
+//! # Numbers
+//!
+//! [`metrics`](WorkerPool::metrics) has the terms of the law and, by lane, histograms of wait and run time;
+//! [`status`](WorkerPool::status) says what each worker does and since when. [`Timing`] says how many tasks are timed: one in 16 by
+//! default, since a clock reading costs more than the rest of a submit. `Full` also tells the age of the oldest queued task; `Off`
+//! leaves out slow warnings too. With the feature `prometheus`, `WorkerPool::collector` exposes it all to the official client.
+//!
+//! # Testing
+//!
+//! A processor alone is tested with [`TaskContext::detached`]. A policy of hours is tested in a millisecond with
+//! [`build_manual`](PoolBuilder::build_manual): a [`ManualPool`] has no threads, runs the same code on the test's own, and its clock is
+//! moved by hand. See the example `testing_your_processor`.
 //!
 //! # Ending
 //!
@@ -108,13 +207,14 @@
 //! # Cost
 //!
 //! A submit is a load, the queue's push, a fence and a load; a system call only if it has to wake a worker, and never more than one.
-//! Each attempt reads the clock once. The pool's memory is that of its queues, plus what is delayed or kept as letters.
+//! A ttl, a delay or a deadline costs a clock reading, a handle or a key an allocation, a limit two atomic changes for each attempt. A
+//! task that is timed costs three clock readings. The pool's memory is that of its queues, plus what is delayed or kept as letters.
 //!
 //! # Sources
 //!
 //! The sleep protocol follows that of rayon-core (`rayon-core/src/sleep/README.md`); the queue is crossbeam's `ArrayQueue`, after
 //! Dmitry Vyukov's bounded MPMC queue; exponential backoff with jitter as in the AWS Architecture Blog, "Exponential Backoff And
-//! Jitter" (2015).
+//! Jitter" (2015); retry budgets after Finagle's `RetryBudget` and tower's `retry::budget`.
 
 #![forbid(unsafe_code)]
 
@@ -122,25 +222,45 @@
 mod attempt;
 mod batch;
 mod context;
+mod course;
+mod current;
 mod dead_letter;
+mod ending;
 mod failure;
+mod handle;
+mod job;
 mod lane;
 mod letters;
+mod options;
+mod overload;
 mod processor;
+mod slot;
+mod stage;
+mod submit;
 mod submitter;
 mod task;
 mod worker;
 
 // The pool.
+mod ages;
+mod budget;
 mod builder;
 mod config;
 mod error;
+mod event;
+mod histogram;
+mod manual;
+mod meter;
 pub mod metrics;
 mod pool;
+#[cfg(feature = "prometheus")]
+mod prometheus;
 mod retry;
 mod shutdown;
 mod snapshot;
 mod start;
+mod step;
+mod tell;
 
 #[cfg(all(test, dockhand_loom))]
 mod models;
@@ -152,6 +272,7 @@ mod drain;
 mod gate;
 mod idle;
 mod inside;
+mod permits;
 mod room;
 mod shared;
 mod sleep;
@@ -165,14 +286,19 @@ mod word;
 mod compile_fail;
 
 pub use builder::PoolBuilder;
-pub use config::{IdleStrategy, Lane, OverloadPolicy};
+pub use clock::ManualClock;
+pub use config::{IdleStrategy, Lane, OverloadPolicy, Timing};
 pub use context::TaskContext;
 pub use dead_letter::DeadLetter;
 pub use error::{
     BatchResult, BoxError, BuildError, CallerRun, Interrupted, RejectReason, Rejection, SubmitResult,
-    WaitError,
+    TaskError, WaitError,
 };
+pub use event::{Event, Progress};
 pub use failure::{Cause, Failure, RetryDecision};
+pub use handle::{CancelOutcome, TaskHandle};
+pub use manual::ManualPool;
+pub use options::TaskOptions;
 pub use pool::WorkerPool;
 pub use processor::{Closure, Closures, Processor, ProcessorFn, processor_fn};
 pub use retry::RetryPolicy;

@@ -3,6 +3,7 @@
 //! Numbers never steer the pool. They add up at quiet moments; while work moves, a snapshot may see it between two
 //! counts.
 
+pub use crate::histogram::Histogram;
 use crate::task::TaskInfo;
 use std::time::Duration;
 
@@ -66,6 +67,8 @@ pub struct Counts {
     pub retries: u64,
     /// Attempts that panicked.
     pub panics: u64,
+    /// Attempts that came back with `Ok` after their timeout.
+    pub timeouts: u64,
 }
 
 impl Counts {
@@ -105,6 +108,7 @@ impl Counts {
             attempts,
             retries,
             panics,
+            timeouts,
         } = other;
         self.submitted += submitted;
         self.accepted += accepted;
@@ -123,6 +127,7 @@ impl Counts {
         self.attempts += attempts;
         self.retries += retries;
         self.panics += panics;
+        self.timeouts += timeouts;
     }
 }
 
@@ -158,8 +163,20 @@ pub struct LaneMetrics {
     pub counts: Counts,
     /// How many tasks may wait in its queue.
     pub queue_capacity: usize,
-    /// How many retries may wait for their time.
+    /// How many tasks may wait for their time.
     pub delay_capacity: usize,
+    /// How many of its attempts may run at a time; `usize::MAX` for a lane without a limit.
+    pub max_concurrency: usize,
+    /// How many of these are taken: attempts that run, and late ones that a shutdown no longer waits for.
+    pub permits_in_use: usize,
+    /// How long tasks waited for their first attempt, from their submit or their due time.
+    pub wait: Histogram,
+    /// How long attempts took on workers.
+    pub run: Histogram,
+    /// How long attempts took in caller-runs.
+    pub caller_run: Histogram,
+    /// How long the oldest queued task has been waiting; only with [`Timing::Full`](crate::Timing::Full).
+    pub oldest: Option<Duration>,
 }
 
 /// The state of a pool at one moment; see [`WorkerPool::status`](crate::WorkerPool::status).
@@ -192,8 +209,10 @@ pub struct WorkerStatus {
     pub name: String,
     /// The task it has, if any.
     pub task: Option<TaskInfo>,
-    /// How long the attempt has been running.
+    /// How long the attempt has been running; of one that is not timed, since it was first seen here.
     pub running_for: Option<Duration>,
+    /// How long ago it reported progress, if it has.
+    pub since_progress: Option<Duration>,
 }
 
 #[cfg(test)]

@@ -1,26 +1,28 @@
 //! The pool, as its owner holds it.
 
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, ManualClock, Moment};
 use crate::config::{LaneConfig, PoolConfig, UserCode};
 use crate::dead_letter::LetterStore;
 use crate::drain::Drain;
 use crate::error::{RejectReason, SubmitResult, WaitError};
+use crate::event::Event;
 use crate::gate::Gate;
-use crate::idle::{Idle, TimeOver};
+use crate::idle::Idle;
 use crate::lane::LaneQueue;
 use crate::letters::DeadLetters;
 use crate::metrics::{PoolMetrics, PoolStatus};
 use crate::processor::{Closure, Closures, Processor};
-use crate::shared::{Shared, WorkerSlot};
+use crate::shared::{Manual, Shared, Station, Stepping, WorkerSlot};
 use crate::shutdown::{Caller, Leftovers, ShutdownReport};
 use crate::sleep::Sleep;
 use crate::start::Threads;
+use crate::step::AtEnd;
 use crate::submitter::TaskSubmitter;
-use crate::sync::{AtomicBool, AtomicU64, Mutex};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex};
 use crate::task::{DEFAULT_LANE, Outcome};
 use crate::timer::Timer;
 use crate::user::Guard;
-use crate::word::{Phase, Runner};
+use crate::word::Phase;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ use std::time::Duration;
 /// It owns the threads and is not `Clone`; [`submitter`](WorkerPool::submitter) gives handles that are. Dropping it is
 /// [`shutdown`](WorkerPool::shutdown) with the builder's `drop_timeout`, so it may block that long; what is left goes to
 /// [`on_shed`](crate::PoolBuilder::on_shed). A pool in a `static` is never dropped: what is queued when the process ends is
-/// lost.
+/// lost. On a thread of an async runtime call `shutdown` where blocking is allowed (`spawn_blocking`) before the drop.
 ///
 /// ```
 /// use dockhand::{WorkerPool, processor_fn};
@@ -61,6 +63,10 @@ impl<P: Processor> WorkerPool<P> {
         WorkerPool { shared, threads: Mutex::new(threads), drop_timeout }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared<P>> {
+        &self.shared
+    }
+
     /// Offers a task to the lane `"default"`; see [`TaskSubmitter::submit`].
     ///
     /// ```
@@ -87,7 +93,7 @@ impl<P: Processor> WorkerPool<P> {
         self.submitter_of(self.shared.default_lane)
     }
 
-    /// A submitter of the named lane.
+    /// A submitter of the named lane. Any payload fits any lane, so it is worth handing out one submitter per kind of work.
     ///
     /// # Errors
     /// [`RejectReason::UnknownLane`].
@@ -106,6 +112,36 @@ impl<P: Processor> WorkerPool<P> {
 
     fn submitter_of(&self, lane: usize) -> TaskSubmitter<P> {
         TaskSubmitter { shared: Arc::clone(&self.shared), lane, overload: self.shared.lanes[lane].overload }
+    }
+
+    /// Changes the limit of a lane that was built with one. 0 pauses it; what runs is not interrupted, and nothing starts
+    /// until what runs is below the limit. Raising it wakes a worker if the lane holds something. On a stopped pool it
+    /// has no effect; what a paused lane holds when a shutdown is called cannot run and is handed back.
+    ///
+    /// # Errors
+    /// [`RejectReason::UnknownLane`]; [`RejectReason::NotLimited`] for a lane built without
+    /// [`max_concurrency`](crate::Lane::max_concurrency).
+    ///
+    /// ```
+    /// use dockhand::{Lane, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let paused = Lane::new("default").max_concurrency(0);
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).lane(paused).build()?;
+    /// pool.submit(1).into_result()?;
+    /// assert_eq!(pool.metrics().counts.queued, 1);
+    /// pool.set_max_concurrency("default", 2)?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(pool.metrics().counts.succeeded, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_max_concurrency(&self, lane: &str, n: usize) -> Result<(), RejectReason> {
+        let lane = self.shared.lane_named(lane).ok_or(RejectReason::UnknownLane)?;
+        let permits = self.shared.lanes[lane].permits.as_ref().ok_or(RejectReason::NotLimited)?;
+        permits.set_limit(n);
+        self.shared.permit_appeared(lane);
+        // A shutdown does not wait for what a paused lane holds.
+        self.shared.idle.tell();
+        Ok(())
     }
 
     /// The numbers of this moment. Costs a read of every worker's counters and short locks that no submit takes.
@@ -170,7 +206,7 @@ impl<P: Processor> WorkerPool<P> {
     }
 
     /// Waits until nothing is queued, delayed or running, hooks and drops included. It is a moment, not a state, while
-    /// others submit.
+    /// others submit; a paused lane that holds something, or a task that is due tomorrow, keeps it from coming.
     ///
     /// # Errors
     /// [`WaitError::TimedOut`]; [`WaitError::WouldDeadlock`] on a thread that is in a task or hook of this pool.
@@ -193,10 +229,11 @@ impl<P: Processor> WorkerPool<P> {
             return Err(WaitError::WouldDeadlock);
         }
         let deadline = shared.clock.now().after(timeout);
-        let time_left = || {
-            if shared.clock.now() < deadline { Ok(shared.clock.instant(deadline)) } else { Err(TimeOver) }
-        };
-        if shared.idle.wait(|| shared.is_idle(), time_left) { Ok(()) } else { Err(WaitError::TimedOut) }
+        if shared.wait_for(|| shared.is_idle(), || deadline, AtEnd::RunOn) {
+            Ok(())
+        } else {
+            Err(WaitError::TimedOut)
+        }
     }
 
     /// Closes the door: every later submit, follow-ups of running tasks included, is `Rejected(Closed)`. What was
@@ -219,7 +256,7 @@ impl<P: Processor> WorkerPool<P> {
     /// what was not started is handed back in the report; a thread that does not come back is named there and no longer
     /// waited for.
     ///
-    /// `Duration::ZERO` aborts, `Duration::MAX` waits as long as it takes. May be called any number of times and from
+    /// `Duration::ZERO` aborts, `Duration::MAX` waits as long as it takes, for tomorrow's delayed task too. May be called any number of times and from
     /// several threads: the window ends at the earliest end that any call asked for, each payload is handed out once,
     /// and counts are cumulative. From inside a task or hook it waits for nothing that waits for it: its own attempt is
     /// in `still_running`, and work for which no free worker is left goes on afterwards. When a call from outside
@@ -261,6 +298,9 @@ impl<P: Processor> WorkerPool<P> {
             // Only a destructor of a thread-local can have panicked there, and it has had its say on stderr.
             let _ = thread.join();
         }
+        if !self.shared.shutdown_told.swap(true, Ordering::AcqRel) {
+            self.shared.tell_from_outside(&Event::ShutdownEnded);
+        }
         let user = self.shared.user.lock().take();
         self.shared.release(user);
     }
@@ -269,7 +309,7 @@ impl<P: Processor> WorkerPool<P> {
         let mut threads = self.threads.lock();
         let timer = threads.timer.take();
         let slots = threads.workers.iter_mut().zip(&self.shared.workers);
-        let ended = slots.filter(|(_, slot)| slot.runner.word.read().phase() == Phase::Ended);
+        let ended = slots.filter(|(_, slot)| slot.station.runner.word.read().phase() == Phase::Ended);
         ended.filter_map(|(thread, _)| thread.take()).chain(timer).collect()
     }
 }
@@ -329,29 +369,46 @@ impl<P: Processor> UnwindSafe for WorkerPool<P> {}
 impl<P: Processor> RefUnwindSafe for WorkerPool<P> {}
 
 impl<P: Processor> Shared<P> {
-    pub(crate) fn new(config: &PoolConfig, lanes: Vec<LaneConfig>, user: UserCode<P>) -> Self {
+    pub(crate) fn new(
+        config: &PoolConfig,
+        lanes: Vec<LaneConfig>,
+        user: UserCode<P>,
+        manual: Option<ManualClock>,
+    ) -> Self {
         static POOLS: Counter = Counter::new(0);
         let default_lane = lanes.iter().position(|lane| lane.name == DEFAULT_LANE);
+        let listens = !user.on_event.is_empty();
         let workers = (0..config.workers).map(|me| WorkerSlot {
             name: format!("{}-{me}", config.name),
-            runner: Arc::new(Runner::new()),
+            station: Arc::new(Station::new()),
             tallies: lanes.iter().map(|_| Default::default()).collect(),
+            times: lanes.iter().map(|_| Default::default()).collect(),
         });
         Shared {
             id: POOLS.fetch_add(1, Ordering::Relaxed),
             idle_strategy: config.idle,
+            timing: config.timing,
+            timing_mask: config.timing.mask(),
+            has_events: listens,
+            pace: config.pace,
+            shutdown_told: AtomicBool::new(false),
             spinners_allowed: config.spinners(),
             sleep: Sleep::new(config.workers),
             workers: workers.collect(),
             // `resolve_lanes` has seen to it that there is one.
             default_lane: default_lane.unwrap_or(0),
-            lanes: lanes.into_iter().map(LaneQueue::new).collect(),
+            lanes: lanes.into_iter().map(|lane| LaneQueue::new(lane, config.timing, listens)).collect(),
             callers: Mutex::new(Vec::new()),
             gate: Gate::new(),
             shedding: Gate::new(),
             idle: Idle::new(),
             drain: Drain::new(config.workers),
-            clock: Clock::new(),
+            clock: manual.clone().map_or_else(Clock::new, Clock::Manual),
+            manual: manual.map(|clock| Manual {
+                clock,
+                worker: Mutex::new(Stepping::Gone),
+                stepped: Condvar::default(),
+            }),
             timer: Timer::new(),
             has_delays: AtomicBool::new(false),
             window_end: AtomicU64::new(Moment::NEVER.nanos()),

@@ -10,8 +10,11 @@ use std::sync::Arc;
 ///
 /// `process` gets the payload by `&mut`, so it survives a failed attempt: a retry needs no `Clone`, a long task can
 /// keep its checkpoint in it, and every refusal, letter and report can give it back. The other side of it: what an
-/// attempt takes out (`mem::take`) is gone in the next one, and a panic leaves the payload as it was at that moment.
-/// With retries the work must be idempotent.
+/// attempt takes out (`mem::take`, `Option::take`) is gone in the next one, so take after the last thing that can fail,
+/// or clone; and a panic leaves the payload as it was at that moment. With retries the work must be idempotent.
+///
+/// A processor that owns a [`TaskSubmitter`](crate::TaskSubmitter) of its pool keeps the pool's memory until the
+/// shutdown; one that owns the pool (an `Arc<WorkerPool>`) keeps it from being dropped at all.
 ///
 /// A panic is caught and counts as a failure of the attempt.
 ///

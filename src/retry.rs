@@ -1,5 +1,6 @@
 //! When a failed task is tried again: arithmetic without a clock and without chance.
 
+use crate::budget::BudgetPolicy;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ pub struct RetryPolicy {
     cap: Duration,
     factor: f64,
     jitter: f64,
+    budget: Option<BudgetPolicy>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +67,7 @@ impl RetryPolicy {
             cap: DEFAULT_CAP,
             factor: 1.0,
             jitter: 0.0,
+            budget: None,
         }
     }
 
@@ -173,6 +176,33 @@ impl RetryPolicy {
         RetryPolicy { jitter: ratio, ..self }
     }
 
+    /// Lets retries of the lane be at most this share of the tasks that it starts fresh, in a window of ten seconds, plus a
+    /// reserve for each second. A failure beyond it becomes a letter with reason
+    /// [`BudgetExhausted`](crate::letter::DeadLetterReason::BudgetExhausted) at once: when everything fails, retries would
+    /// otherwise multiply the load. Building a pool fails if either is not finite or negative. After the retry budgets of
+    /// Finagle and tower.
+    ///
+    /// ```
+    /// use dockhand::{RetryPolicy, WorkerPool, processor_fn};
+    /// use dockhand::letter::DeadLetterReason;
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("down".to_string())))
+    ///     .retry(RetryPolicy::fixed(Duration::ZERO).budget(0.0, 0.0))
+    ///     .build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(pool.dead_letters().list()[0].reason, DeadLetterReason::BudgetExhausted);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn budget(self, ratio: f64, min_per_second: f64) -> Self {
+        RetryPolicy { budget: Some(BudgetPolicy { ratio, min_per_second }), ..self }
+    }
+
+    pub(crate) fn budget_policy(&self) -> Option<BudgetPolicy> {
+        self.budget
+    }
+
     /// What is wrong with the policy, if anything.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if !(self.factor.is_finite() && self.factor >= 1.0) {
@@ -181,7 +211,7 @@ impl RetryPolicy {
         if !(0.0..=1.0).contains(&self.jitter) {
             return Err("the jitter must be between 0 and 1");
         }
-        Ok(())
+        self.budget.map_or(Ok(()), BudgetPolicy::check)
     }
 
     /// Whether a task that has been retried `retries` times may be retried again.

@@ -71,6 +71,7 @@ impl Room {
     }
 
     /// A place became free. The caller has fenced since its pop.
+    #[inline]
     pub(crate) fn was_freed(&self) {
         // Relaxed: ordered by the caller's fence, partner of the one in `wait_and_push`.
         if self.waiters.load(Ordering::Relaxed) > 0 {

@@ -1,55 +1,106 @@
 //! What the pool's threads and handles share: the place where queues, sleep, words and counters meet.
 
-use crate::clock::{Clock, Moment};
-use crate::config::{IdleStrategy, UserCode};
+use crate::clock::{Clock, ManualClock, Moment};
+use crate::config::{IdleStrategy, Timing, UserCode};
 use crate::dead_letter::{DeadLetter, LetterStore};
 use crate::drain::Drain;
-use crate::failure::Failure;
 use crate::gate::{Gate, Inside};
+use crate::histogram::Recording;
 use crate::idle::{Idle, is_at_rest};
 use crate::inside;
-use crate::lane::{Held, LaneQueue};
+use crate::job::{Held, Place};
+use crate::lane::LaneQueue;
+use crate::meter::Pace;
 use crate::processor::Processor;
 use crate::sleep::Sleep;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
-use crate::tally::Tally;
-use crate::task::{Job, Outcome, Place, Shed, TaskStatus};
+use crate::slot::{Slot, TaskResult};
+use crate::stage::Stage;
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
+use crate::tally::{Count, Recorder, Tally};
+use crate::task::{Outcome, Shed, TaskStatus};
 use crate::timer::{Timer, TimerHost};
 use crate::user::Guard;
-use crate::word::{Phase, Reading, Runner};
+use crate::word::{HasRunner, Phase, Reading, Runner};
 use crossbeam::utils::CachePadded;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub(crate) type JobOf<P> = Job<<P as Processor>::Payload, Failure<<P as Processor>::Error>>;
-pub(crate) type HeldOf<P> = Held<<P as Processor>::Payload, <P as Processor>::Error>;
 pub(crate) type LetterOf<P> = DeadLetter<<P as Processor>::Payload, <P as Processor>::Error>;
 
+/// A runner with the tracked task that it runs, for a shutdown that has to tell the task's end.
+pub(crate) struct Station<P: Processor> {
+    pub(crate) runner: Runner,
+    pub(crate) current: Mutex<Option<Arc<Slot<P>>>>,
+}
+
+impl<P: Processor> Station<P> {
+    pub(crate) fn new() -> Self {
+        Station { runner: Runner::new(), current: Mutex::new(None) }
+    }
+}
+
+impl<P: Processor> HasRunner for Station<P> {
+    fn runner(&self) -> &Runner {
+        &self.runner
+    }
+}
+
+/// How long the tasks of a lane waited and ran, as one worker has seen it.
+#[derive(Default)]
+pub(crate) struct LaneTimes {
+    pub(crate) wait: Recording,
+    pub(crate) run: Recording,
+}
+
+/// Being about to tell the end of a task; see [`Shared::telling`].
+pub(crate) struct Telling<'a, P: Processor> {
+    shared: &'a Shared<P>,
+    shedding: Option<Inside<'a>>,
+}
+
+impl<P: Processor> Drop for Telling<'_, P> {
+    fn drop(&mut self) {
+        drop(self.shedding.take());
+        self.shared.idle.tell();
+    }
+}
+
 /// A worker as the others see it.
-pub(crate) struct WorkerSlot {
+pub(crate) struct WorkerSlot<P: Processor> {
     pub(crate) name: String,
-    pub(crate) runner: Arc<Runner>,
+    pub(crate) station: Arc<Station<P>>,
     /// Its counters, by lane.
     pub(crate) tallies: Box<[CachePadded<Tally>]>,
+    /// Its times, by lane.
+    pub(crate) times: Box<[LaneTimes]>,
 }
 
 pub(crate) struct Shared<P: Processor> {
     /// Tells pools apart on a thread that is inside several.
     pub(crate) id: u64,
     pub(crate) idle_strategy: IdleStrategy,
+    pub(crate) timing: Timing,
+    /// A task is timed if its id has none of these bits.
+    pub(crate) timing_mask: u64,
+    /// Whether anybody listens.
+    pub(crate) has_events: bool,
+    /// Whether the end of the shutdown has been told.
+    pub(crate) shutdown_told: AtomicBool,
+    /// How often progress is passed on.
+    pub(crate) pace: Pace,
     /// How many workers may spin at a time.
     pub(crate) spinners_allowed: usize,
     pub(crate) sleep: Sleep,
-    pub(crate) lanes: Box<[LaneQueue<P::Payload, P::Error>]>,
+    pub(crate) lanes: Box<[LaneQueue<P>]>,
     pub(crate) default_lane: usize,
-    pub(crate) workers: Box<[WorkerSlot]>,
+    pub(crate) workers: Box<[WorkerSlot<P>]>,
     /// Threads in a caller-run.
-    pub(crate) callers: Mutex<Vec<Arc<Runner>>>,
+    pub(crate) callers: Mutex<Vec<Arc<Station<P>>>>,
     pub(crate) gate: Gate,
-    /// Threads that shed what they have displaced, for those who wait for rest.
+    /// Threads other than runners that decide and tell the end of a task, for those who wait for rest.
     pub(crate) shedding: Gate,
     pub(crate) idle: Idle,
-    pub(crate) drain: Drain<HeldOf<P>>,
+    pub(crate) drain: Drain<Held<P>>,
     pub(crate) clock: Clock,
     pub(crate) timer: Timer,
     /// Set for good by the first retry, so that a pool without any does not look at its delay queues.
@@ -62,6 +113,40 @@ pub(crate) struct Shared<P: Processor> {
     pub(crate) guard: Guard,
     /// Gone once the pool has come to its end.
     pub(crate) user: Mutex<Option<Arc<UserCode<P>>>>,
+    /// Of a pool without threads.
+    pub(crate) manual: Option<Manual<P>>,
+}
+
+/// What runs a pool without threads: its one worker, while nobody is stepping it.
+pub(crate) struct Manual<P: Processor> {
+    pub(crate) clock: ManualClock,
+    pub(crate) worker: Mutex<Stepping<P>>,
+    pub(crate) stepped: Condvar,
+}
+
+/// Where the worker of a manual pool is.
+pub(crate) enum Stepping<P: Processor> {
+    Free(Box<dyn ManualWorker<P>>),
+    /// A thread is in a step.
+    Taken,
+    /// It has left, or was never there.
+    Gone,
+}
+
+/// The worker as a manual pool needs it.
+pub(crate) trait ManualWorker<P: Processor>: Send {
+    /// Runs what can be run now, or leaves a closed pool.
+    fn turn(self: Box<Self>) -> (Turn, Option<Box<dyn ManualWorker<P>>>);
+}
+
+/// What a turn of a manual worker came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Ran,
+    /// It passed a task that had ended while it waited.
+    Passed,
+    Left,
+    Nothing,
 }
 
 impl<P: Processor> Shared<P> {
@@ -82,27 +167,43 @@ impl<P: Processor> Shared<P> {
         self.guard.drop(last.classify);
         self.guard.drop(last.sink);
         self.guard.drop(last.on_shed);
+        for hook in last.on_event {
+            self.guard.drop(hook);
+        }
         self.guard.drop(last.on_worker_start);
         self.guard.drop(last.on_worker_stop);
     }
 
-    /// Whether a worker could start something now. Relaxed reads: the callers have fenced.
+    /// Whether a worker could start something now. The callers have fenced.
     pub(crate) fn has_work(&self) -> bool {
-        self.lanes.iter().any(|lane| !lane.queue.is_empty()) || self.has_due()
+        self.lanes.iter().any(|lane| lane.has_permit() && self.has_task(lane))
     }
 
-    fn has_due(&self) -> bool {
+    pub(crate) fn recorder_of(&self, worker: usize, lane: usize) -> Recorder<'_> {
+        Recorder::Own(&self.workers[worker].tallies[lane])
+    }
+
+    /// Whether a lane has a task that is fresh or due.
+    pub(crate) fn has_task(&self, lane: &LaneQueue<P>) -> bool {
+        !lane.queue.is_empty() || self.has_due(lane)
+    }
+
+    fn has_due(&self, lane: &LaneQueue<P>) -> bool {
         if !self.has_delays.load(Ordering::Relaxed) {
             return false;
         }
-        let next = self.next_due();
+        let next = lane.delays.next_due();
         // The clock is read here, after the caller's fence: see the timer's proof.
         next != Moment::NEVER && next <= self.clock.now()
     }
 
-    pub(crate) fn next_due(&self) -> Moment {
-        let dues = self.lanes.iter().map(|lane| lane.delays.next_due());
-        dues.min().unwrap_or(Moment::NEVER)
+    /// A permit came back on a thread that will not look for work itself, or a limit was raised: if that lets something
+    /// start, it is work that appeared.
+    pub(crate) fn permit_appeared(&self, lane: usize) {
+        let state = self.sleep.after_push();
+        if self.has_task(&self.lanes[lane]) {
+            self.sleep.wake_by_rule(state);
+        }
     }
 
     /// Whether nothing is left that a worker would have to stay for. In the order in which a task moves: out of the gate,
@@ -114,15 +215,14 @@ impl<P: Processor> Shared<P> {
     }
 
     /// All runners: the workers and the threads in a caller-run.
-    pub(crate) fn runners(&self) -> Vec<Arc<Runner>> {
-        let workers = self.workers.iter().map(|worker| Arc::clone(&worker.runner));
+    pub(crate) fn stations(&self) -> Vec<Arc<Station<P>>> {
+        let workers = self.workers.iter().map(|worker| Arc::clone(&worker.station));
         let callers = self.callers.lock();
         workers.chain(callers.iter().cloned()).collect()
     }
 
     pub(crate) fn somebody_looks(&self) -> bool {
-        let runners = self.runners();
-        runners.iter().any(|runner| runner.word.read().phase() == Phase::Look)
+        self.stations().iter().any(|station| station.runner.word.read().phase() == Phase::Look)
     }
 
     /// What must stand still for the pool to be at rest; nothing while somebody has a task. For a call from inside, those
@@ -135,10 +235,10 @@ impl<P: Processor> Shared<P> {
             None => return None,
         };
         let passed = [self.gate.passed()?, shed];
-        let counting = self.runners().into_iter();
-        let counting = counting.filter(|runner| !(but_blocked && runner.is_blocked()));
-        let words = counting.map(|runner| {
-            let reading = runner.word.read();
+        let counting = self.stations().into_iter();
+        let counting = counting.filter(|station| !(but_blocked && station.runner.is_blocked()));
+        let words = counting.map(|station| {
+            let reading = station.runner.word.read();
             reading.phase().is_quiet().then_some(reading)
         });
         Some((words.collect::<Option<_>>()?, passed))
@@ -152,6 +252,11 @@ impl<P: Processor> Shared<P> {
     /// Nothing queued, delayed or running.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_at_rest(false, || self.lanes.iter().all(LaneQueue::is_empty))
+    }
+
+    /// This thread decides the end of a task that no runner has: until it is told, the pool is not at rest.
+    pub(crate) fn telling(&self) -> Telling<'_, P> {
+        Telling { shared: self, shedding: Some(self.shedding.enter()) }
     }
 
     /// Leaves the gate and tells those who wait for that.
@@ -179,25 +284,68 @@ impl<P: Processor> Shared<P> {
     }
 
     /// Makes what users see of a task in the pool's hands. Runs the `Display` and `Drop` of its last failure.
-    pub(crate) fn to_shed(&self, held: HeldOf<P>, outcome: Outcome) -> Shed<P::Payload> {
+    pub(crate) fn to_shed(&self, held: Held<P>, outcome: Outcome) -> Shed<P::Payload> {
         let Held { lane, was, job } = held;
         let last_error = job.last_failure.map(|failure| {
             let text = self.guard.text(&failure);
             self.guard.drop(failure);
             text
         });
-        let was = match was {
-            Place::Queued => TaskStatus::Queued,
-            Place::Running => TaskStatus::Running { attempt: job.attempts },
-            Place::Retrying(due) => TaskStatus::Retrying { due: self.clock.shown(due) },
-        };
+        let key = job.slot.and_then(|slot| slot.key.clone());
         Shed {
-            task: self.lanes[lane].info(job.task.id, job.attempts),
+            task: self.lanes[lane].info(job.id, job.attempts, key),
             outcome,
-            was,
+            was: self.shown(was, job.attempts),
             last_error,
-            payload: job.task.payload,
+            payload: job.payload,
         }
+    }
+
+    fn shown(&self, was: Place, attempt: u32) -> TaskStatus {
+        match was {
+            Place::Queued => TaskStatus::Queued,
+            Place::Delayed(due) => TaskStatus::Delayed { due: self.clock.shown(due) },
+            Place::Running => TaskStatus::Running { attempt },
+            Place::Retrying(due) => TaskStatus::Retrying { due: self.clock.shown(due) },
+        }
+    }
+
+    /// A task with a slot has its outcome: its key is free.
+    pub(crate) fn free_key(&self, slot: Option<&Arc<Slot<P>>>) {
+        if let Some((slot, key)) = slot.and_then(|slot| Some((slot, slot.key.as_ref()?))) {
+            self.lanes[slot.lane].free_key(key);
+        }
+    }
+
+    /// A waiting task was taken away by its stage: counts it, and what keeps its place as dead weight.
+    pub(crate) fn count_ended_waiting(&self, slot: &Arc<Slot<P>>, was: Stage, outcome: Outcome) {
+        let lane = &self.lanes[slot.lane];
+        lane.recorder().add(match outcome {
+            Outcome::Expired => Count::Expired,
+            _ => Count::Cancelled,
+        });
+        self.free_key(Some(slot));
+        if was == Stage::Queued {
+            lane.add_dead();
+        } else {
+            let buried = lane.delays.bury(&slot.mark);
+            if !buried.moved_out.is_empty() {
+                // What was hidden behind it is what the timer has to wait for now.
+                self.timer.arm(buried.next);
+            }
+            self.guard.drop(buried.moved_out);
+        }
+        self.became_emptier();
+    }
+
+    /// Gives a tracked task's answer. Wakes its waiters, which is user code: no lock is held, no search is on.
+    pub(crate) fn resolve(&self, slot: &Slot<P>, result: TaskResult<P>) {
+        let given = slot.give(result);
+        if let Some(waker) = given.waker {
+            let _inside = inside::enter_submit(self.id, None);
+            self.guard.run(|| waker.wake());
+        }
+        self.guard.drop(given.unwanted);
     }
 
     /// Puts a letter into the store; the one that has to leave for it is shed on this thread.

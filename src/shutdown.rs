@@ -20,19 +20,21 @@
 //! user's code. Nobody waits for another caller's report: what is abandoned collects in the drain.
 
 use crate::clock::Moment;
-use crate::idle::TimeOver;
+use crate::error::TaskError;
+use crate::event::Event;
 use crate::inside;
-use crate::lane::Held;
+use crate::job::{Held, Place, Taken};
 use crate::metrics::{Counts, WorkerStatus};
 use crate::processor::Processor;
-use crate::shared::{HeldOf, Shared};
+use crate::shared::{Shared, Station, Turn};
+use crate::step::AtEnd;
 use crate::sync::{Ordering, yield_now};
 use crate::tally::Count;
-use crate::task::{Outcome, Place, Shed};
-use crate::word::{Phase, Runner};
+use crate::task::{Outcome, Shed, TaskInfo};
+use crate::word::{HasRunner, Phase, Runner};
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long an attempt has to come back once the window is over.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
@@ -97,7 +99,7 @@ impl<T> fmt::Debug for ShutdownReport<T> {
 pub(crate) enum Caller {
     Outside,
     /// With the attempts that this call blocks.
-    Inside(Vec<Arc<Runner>>),
+    Inside(Vec<Arc<dyn HasRunner>>),
 }
 
 impl Caller {
@@ -124,7 +126,7 @@ struct Blocked<'a, P: Processor> {
 impl<'a, P: Processor> Blocked<'a, P> {
     fn new(shared: &'a Shared<P>, caller: &'a Caller) -> Self {
         if let Caller::Inside(own) = caller {
-            own.iter().for_each(|runner| runner.block());
+            own.iter().for_each(|own| own.runner().block());
             // Others may have been waiting for these attempts.
             shared.idle.tell();
         }
@@ -135,7 +137,7 @@ impl<'a, P: Processor> Blocked<'a, P> {
 impl<P: Processor> Drop for Blocked<'_, P> {
     fn drop(&mut self) {
         if let Caller::Inside(own) = self.caller {
-            own.iter().for_each(|runner| runner.unblock());
+            own.iter().for_each(|own| own.runner().unblock());
             self.shared.idle.tell();
         }
     }
@@ -153,6 +155,12 @@ impl<P: Processor> Shared<P> {
                 lane.room.close();
             }
             self.idle.tell();
+            // A report says how long at least an attempt has run that is not timed.
+            let now = self.clock.now().nanos();
+            for station in self.stations() {
+                station.runner.first_seen(now);
+            }
+            self.tell_from_outside(&Event::ShutdownBegun);
         }
     }
 
@@ -162,13 +170,12 @@ impl<P: Processor> Shared<P> {
         self.close();
         self.end_window_at(self.clock.now().after(timeout));
         let _blocked = Blocked::new(self, caller);
-        let spent = self.idle.wait(|| self.is_spent(caller), || self.time_left(self.window_end()));
+        let spent = self.wait_for(|| self.is_spent(caller), || self.window_end(), AtEnd::Stop);
         let done = match caller {
-            Caller::Outside => self.drain.is_finalized(),
-            Caller::Inside(_) if leftovers == Leftovers::HandBack => self.drain.is_finalized(),
-            Caller::Inside(_) => self.clock.now() < self.window_end(),
+            Caller::Inside(_) if leftovers == Leftovers::LeaveInTime => self.clock.now() < self.window_end(),
+            _ => spent && self.drain.is_finalized(),
         };
-        if !(spent && done) {
+        if !done {
             self.end_window(caller);
         }
     }
@@ -183,31 +190,34 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    fn time_left(&self, end: Moment) -> Result<Option<Instant>, TimeOver> {
-        if self.clock.now() < end { Ok(self.clock.instant(end)) } else { Err(TimeOver) }
-    }
-
     /// Whether nothing is left that can still run before the end of the window, as far as `caller` may wait for it.
     fn is_spent(&self, caller: &Caller) -> bool {
         match caller {
             // Where nothing waits at all the workers leave by themselves, and the last one finalizes: what was
             // accepted at the very last is still run. Where something waits that will not be due, they stay.
             Caller::Outside if self.drain.is_finalized() => !self.somebody_runs(caller),
-            Caller::Outside => self.is_at_rest(false, || self.runs_out() && self.something_is_late()),
-            Caller::Inside(_) => self.is_at_rest(true, || self.runs_out() || !self.some_worker_is_free()),
+            Caller::Outside => self.is_at_rest(false, || self.runs_out(caller) && self.something_is_late()),
+            Caller::Inside(_) => {
+                self.is_at_rest(true, || self.runs_out(caller) || !self.some_worker_is_free())
+            }
         }
     }
 
-    /// Something waits that will not be due in time, for which workers would stay.
+    /// Something waits that will not be due in time, or in a paused lane, for which workers would stay.
     fn something_is_late(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.delays.len() > 0)
+        self.lanes.iter().any(|lane| !lane.delays.is_empty() || (lane.is_paused() && lane.queued() > 0))
     }
 
-    /// Nothing is queued, and nothing that is delayed will be due in time.
-    fn runs_out(&self) -> bool {
-        let due = self.next_due();
-        let in_time = due != Moment::NEVER && due <= self.window_end();
-        !in_time && self.lanes.iter().all(|lane| lane.queue.is_empty())
+    /// Nothing is queued, and nothing that is delayed will be due in time. What a paused lane holds cannot run; for a call
+    /// from inside, nor what waits for a permit, since at rest only blocked attempts have one.
+    fn runs_out(&self, caller: &Caller) -> bool {
+        let end = self.window_end();
+        self.lanes.iter().all(|lane| {
+            let due = lane.delays.next_due();
+            let in_time = due != Moment::NEVER && due <= end;
+            let is_held = lane.is_paused() || (caller.is_inside() && !lane.has_permit());
+            is_held || (!in_time && lane.queue.is_empty())
+        })
     }
 
     /// Whether an attempt runs that `caller` waits for.
@@ -215,7 +225,8 @@ impl<P: Processor> Shared<P> {
         if !caller.is_inside() && self.shedding.passed().is_none() {
             return true;
         }
-        self.runners().iter().any(|runner| {
+        self.stations().iter().any(|station| {
+            let runner = &station.runner;
             let is_out = matches!(
                 runner.word.read().phase(),
                 Phase::Look | Phase::Run | Phase::Ending | Phase::Tidying
@@ -226,9 +237,11 @@ impl<P: Processor> Shared<P> {
 
     fn some_worker_is_free(&self) -> bool {
         self.workers.iter().any(|worker| {
-            let gone =
-                matches!(worker.runner.word.read().phase(), Phase::Left | Phase::Ended | Phase::Marked);
-            !gone && !worker.runner.is_blocked()
+            let gone = matches!(
+                worker.station.runner.word.read().phase(),
+                Phase::Left | Phase::Ended | Phase::Marked
+            );
+            !gone && !worker.station.runner.is_blocked()
         })
     }
 
@@ -243,45 +256,72 @@ impl<P: Processor> Shared<P> {
             // No user code runs inside, so this is as long as a push.
             yield_now();
         }
-        self.drain.finalize(|abandoned| self.sweep(abandoned), || self.somebody_looks());
-        self.idle.wait(|| !self.somebody_runs(caller), || self.time_left(self.grace_end()));
-        for runner in self.runners() {
-            if !(caller.is_inside() && runner.is_blocked()) {
-                self.give_up(&runner);
-            }
+        self.sweep();
+        self.wait_for(|| !self.somebody_runs(caller), || self.grace_end(), AtEnd::Stop);
+        for station in self.stations() {
+            self.give_up(&station, caller);
         }
         self.idle.tell();
     }
 
-    /// Moves everything that waits into the report. Under the drain's lock: nothing is dropped here.
-    fn sweep(&self, abandoned: &mut Vec<HeldOf<P>>) {
-        self.move_queued(|_, held| {
-            let recorder = self.lanes[held.lane].recorder();
-            recorder.add(Count::Taken);
-            recorder.add(Count::Abandoned);
-            abandoned.push(held);
-        });
-        for (lane, queue) in self.lanes.iter().enumerate() {
-            for (due, job) in queue.delays.end_and_sweep() {
-                queue.recorder().add(Count::Abandoned);
-                let was = Place::Retrying(due);
-                abandoned.push(Held { lane, was, job });
+    /// Moves everything that waits into the report. Nothing is dropped, and nobody woken, under the drain's lock.
+    fn sweep(&self) {
+        let _telling = self.telling();
+        let (mut dead, mut told) = (Vec::new(), Vec::new());
+        self.drain.finalize(
+            |abandoned| {
+                self.move_waiting(|taken| {
+                    let Taken { lane, was, waiting } = taken;
+                    let recorder = self.lanes[lane].recorder();
+                    if was == Place::Queued {
+                        recorder.add(Count::Taken);
+                    }
+                    match waiting.end(Outcome::Abandoned) {
+                        Some(job) => {
+                            recorder.add(Count::Abandoned);
+                            if self.has_events || job.slot.is_some() {
+                                let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
+                                told.push((
+                                    self.lanes[lane].info(job.id, job.attempts, key),
+                                    job.slot.clone(),
+                                ));
+                            }
+                            abandoned.push(Held { lane, was, job });
+                        }
+                        None => dead.push((lane, was)),
+                    }
+                });
+            },
+            || self.somebody_looks(),
+        );
+        for (lane, _) in dead.into_iter().filter(|(_, was)| *was == Place::Queued) {
+            self.lanes[lane].remove_dead();
+        }
+        for (info, slot) in told {
+            self.free_key(slot.as_ref());
+            self.tell_ended(&info, Outcome::Abandoned);
+            if let Some(slot) = slot {
+                self.resolve(&slot, Err(TaskError::Abandoned));
             }
         }
     }
 
     /// Takes the outcome of an attempt that has not come back, or sees it decided.
-    fn give_up(&self, runner: &Runner) {
+    fn give_up(&self, station: &Station<P>, caller: &Caller) {
+        let runner = &station.runner;
+        if caller.is_inside() && runner.is_blocked() {
+            return;
+        }
         loop {
             let seen = runner.word.read();
             match seen.phase() {
                 Phase::Run => {
                     // What it runs belongs to the reading: a mark of another attempt fails.
-                    let Some(running) = runner.running() else { continue };
+                    let Some((running, info)) = self.running_task(station) else { continue };
+                    let _telling = self.telling();
                     if runner.word.mark(seen) {
-                        let recorder = self.lanes[running.lane].recorder();
-                        recorder.add(Count::Abandoned);
-                        return;
+                        self.lanes[running.lane].recorder().add(Count::Abandoned);
+                        return self.tell_given_up(station, &info);
                     }
                 }
                 // Counting or taking: no user code, so it will be over soon.
@@ -291,15 +331,30 @@ impl<P: Processor> Shared<P> {
         }
     }
 
+    fn tell_given_up(&self, station: &Station<P>, info: &TaskInfo) {
+        // The mark is set, so the runner leaves this alone.
+        let slot = station.current.lock().clone();
+        if let Some(slot) = &slot {
+            slot.stage.finish(Outcome::Abandoned);
+            self.free_key(Some(slot));
+        }
+        self.tell_ended(info, Outcome::Abandoned);
+        if let Some(slot) = slot {
+            self.resolve(&slot, Err(TaskError::Abandoned));
+        }
+    }
+
     /// Waits for workers that have nothing left but their stop hook.
     pub(crate) fn wait_for_ends(&self) {
+        // A manual pool's worker leaves by a turn, whatever its clock says.
+        while self.turn() != Turn::Nothing {}
         let end = self.grace_end().min(self.window_end().after(GRACE));
         let nobody_runs_on = || {
             self.workers.iter().all(|worker| {
-                !matches!(worker.runner.word.read().phase(), Phase::Idle | Phase::Look | Phase::Left)
+                !matches!(worker.station.runner.word.read().phase(), Phase::Idle | Phase::Look | Phase::Left)
             })
         };
-        self.idle.wait(nobody_runs_on, || self.time_left(end));
+        self.wait_for(nobody_runs_on, || end, AtEnd::Stop);
     }
 
     /// The report of a call that began at `started`.
@@ -312,10 +367,10 @@ impl<P: Processor> Shared<P> {
             // A call from inside does not wait for workers that leave; one that is still in its stop hook is not named.
             phase.is_busy() || (phase == Phase::Left && !caller.is_inside())
         };
-        let workers = self.workers.iter().filter(|worker| is_out(&worker.runner));
+        let workers = self.workers.iter().filter(|worker| is_out(&worker.station.runner));
         let mut still_running: Vec<_> = workers.map(|worker| self.worker_status(worker, now)).collect();
-        for caller in self.callers.lock().iter().filter(|caller| is_out(caller)) {
-            still_running.push(self.runner_status("caller", caller, now));
+        for caller in self.callers.lock().iter().filter(|caller| is_out(&caller.runner)) {
+            still_running.push(self.station_status("caller", caller, now));
         }
         ShutdownReport { abandoned, still_running, counts: self.counts(), took: now.since(started) }
     }

@@ -1,13 +1,16 @@
 //! Readings of a running pool: numbers and status.
 
+use crate::ages::Ages;
 use crate::clock::Moment;
+use crate::histogram::Histogram;
 use crate::lane::LaneQueue;
 use crate::metrics::{Counts, LaneMetrics, Phase as PoolPhase, PoolMetrics, PoolStatus, WorkerStatus};
+use crate::permits::Permits;
 use crate::processor::Processor;
-use crate::shared::{Shared, WorkerSlot};
+use crate::shared::{Shared, Station, WorkerSlot};
 use crate::tally::Count;
-use crate::task::TaskId;
-use crate::word::{Phase, Runner};
+use crate::task::{TaskId, TaskInfo};
+use crate::word::{Phase, Running};
 
 impl<P: Processor> Shared<P> {
     pub(crate) fn metrics(&self) -> PoolMetrics {
@@ -17,7 +20,7 @@ impl<P: Processor> Shared<P> {
         for lane in &lanes {
             counts.add(&lane.counts);
         }
-        let phases = || self.workers.iter().map(|worker| worker.runner.word.read().phase());
+        let phases = || self.workers.iter().map(|worker| worker.station.runner.word.read().phase());
         PoolMetrics {
             counts,
             lanes,
@@ -40,11 +43,24 @@ impl<P: Processor> Shared<P> {
 
     fn lane_metrics(&self, lane: usize, running: u64) -> LaneMetrics {
         let queue = &self.lanes[lane];
+        let (mut wait, mut run, mut caller_run) = Default::default();
+        for worker in &self.workers {
+            Histogram::add(&mut wait, &worker.times[lane].wait);
+            Histogram::add(&mut run, &worker.times[lane].run);
+        }
+        Histogram::add(&mut caller_run, &queue.caller_run);
+        let oldest = queue.ages.as_ref().filter(|_| queue.queued() > 0).and_then(Ages::oldest);
         LaneMetrics {
             name: queue.name.to_string(),
             counts: self.lane_counts(lane, running),
             queue_capacity: queue.queue.capacity(),
             delay_capacity: queue.delay_capacity,
+            max_concurrency: queue.permits.as_ref().map_or(usize::MAX, Permits::limit),
+            permits_in_use: queue.permits.as_ref().map_or(0, Permits::in_use),
+            wait,
+            run,
+            caller_run,
+            oldest: oldest.map(|came| self.clock.now().since(came)),
         }
     }
 
@@ -60,8 +76,11 @@ impl<P: Processor> Shared<P> {
             dead_lettered: sum(Count::DeadLettered),
             abandoned: sum(Count::Abandoned),
             evicted: sum(Count::Evicted),
+            cancelled: sum(Count::Cancelled),
+            expired: sum(Count::Expired),
             retries: sum(Count::Retries),
             panics: sum(Count::Panics),
+            timeouts: sum(Count::Timeouts),
             ..Counts::default()
         };
         counts.attempts = sum(Count::Attempts);
@@ -70,7 +89,7 @@ impl<P: Processor> Shared<P> {
         counts.caller_run = sum(Count::CallerRun);
         counts.rejected = sum(Count::Rejected);
         counts.dropped = sum(Count::Dropped);
-        (counts.accepted, counts.queued) = self.accepted(queue, || sum(Count::Taken));
+        (counts.accepted, counts.queued) = self.accepted(queue, || sum(Count::Taken) + sum(Count::Admitted));
         counts.submitted = counts.accepted + counts.rejected + counts.caller_run + counts.dropped;
         counts
     }
@@ -78,7 +97,8 @@ impl<P: Processor> Shared<P> {
     /// How many attempts run now, by lane. One look at each runner's word, so never more than there are runners.
     fn running(&self) -> Vec<u64> {
         let mut running = vec![0; self.lanes.len()];
-        for runner in self.runners() {
+        for station in self.stations() {
+            let runner = &station.runner;
             let runs = runner.word.read().phase() == Phase::Run;
             if let Some(now) = runner.running().filter(|_| runs) {
                 running[now.lane] += 1;
@@ -89,18 +109,21 @@ impl<P: Processor> Shared<P> {
 
     /// What was accepted, and how much of it is queued. Under the drain's lock: what lies in a queue once the pool is
     /// finalized came too late, will be refused, and is not counted.
-    fn accepted(&self, lane: &LaneQueue<P::Payload, P::Error>, taken: impl Fn() -> u64) -> (u64, u64) {
+    fn accepted(&self, lane: &LaneQueue<P>, taken: impl Fn() -> u64) -> (u64, u64) {
         let drain = self.drain.lock();
         let taken = taken();
-        let queued = if drain.is_finalized() { 0 } else { lane.queue.len() as u64 };
-        (lane.tell_accepted(taken + queued), queued)
+        let (inside, queued) = match drain.is_finalized() {
+            true => (0, 0),
+            false => (lane.queue.len() as u64, lane.queued() as u64),
+        };
+        (lane.tell_accepted(taken + inside), queued)
     }
 
     pub(crate) fn status(&self) -> PoolStatus {
         let now = self.clock.now();
         let workers = self.workers.iter().map(|worker| self.worker_status(worker, now));
         let callers = self.callers.lock().clone();
-        let callers = callers.iter().map(|runner| self.runner_status("caller", runner, now));
+        let callers = callers.iter().map(|caller| self.station_status("caller", caller, now));
         PoolStatus { workers: workers.chain(callers).collect(), phase: self.phase() }
     }
 
@@ -115,25 +138,38 @@ impl<P: Processor> Shared<P> {
     }
 
     fn quiet_or_given_up(&self) -> bool {
-        let runners = self.runners();
-        runners.iter().all(|runner| runner.word.read().phase().is_quiet())
+        self.stations().iter().all(|station| station.runner.word.read().phase().is_quiet())
     }
 
-    pub(crate) fn worker_status(&self, worker: &WorkerSlot, now: Moment) -> WorkerStatus {
-        self.runner_status(&worker.name, &worker.runner, now)
+    pub(crate) fn worker_status(&self, worker: &WorkerSlot<P>, now: Moment) -> WorkerStatus {
+        self.station_status(&worker.name, &worker.station, now)
     }
 
-    pub(crate) fn runner_status(&self, name: &str, runner: &Runner, now: Moment) -> WorkerStatus {
-        let running = runner.running();
-        let task = running.and_then(|running| {
-            let id = TaskId::from_u64(running.task)?;
-            Some(self.lanes.get(running.lane)?.info(id, running.attempt))
-        });
-        let since = running.map(|running| Moment::from_nanos(running.since));
+    pub(crate) fn station_status(&self, name: &str, station: &Station<P>, now: Moment) -> WorkerStatus {
+        let name = name.to_string();
+        let Some((running, task)) = self.running_task(station) else {
+            return WorkerStatus { name, task: None, running_for: None, since_progress: None };
+        };
+        let since = match running.since {
+            // An attempt that is not timed has run since it was first seen, at the least.
+            0 => station.runner.first_seen(now.nanos()),
+            since => since,
+        };
+        let progress = Some(running.progress).filter(|at| *at != 0);
         WorkerStatus {
-            name: name.to_string(),
-            running_for: since.filter(|_| task.is_some()).map(|since| now.since(since)),
-            task,
+            name,
+            task: Some(task),
+            running_for: Some(now.since(Moment::from_nanos(since))),
+            since_progress: progress.map(|at| now.since(Moment::from_nanos(at))),
         }
+    }
+
+    pub(crate) fn running_task(&self, station: &Station<P>) -> Option<(Running, TaskInfo)> {
+        let running = station.runner.running()?;
+        let id = TaskId::from_u64(running.task)?;
+        let current = station.current.lock();
+        let slot = current.as_ref().filter(|slot| slot.id == id);
+        let key = slot.and_then(|slot| slot.key.clone());
+        Some((running, self.lanes.get(running.lane)?.info(id, running.attempt, key)))
     }
 }

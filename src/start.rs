@@ -2,16 +2,18 @@
 
 use crate::config::PoolConfig;
 use crate::error::BuildError;
+use crate::event::Event;
 use crate::inside;
 use crate::processor::Processor;
-use crate::shared::Shared;
+use crate::shared::{Shared, Station, Stepping};
 use crate::sync::{Condvar, Mutex};
 use crate::worker::TaskWorker;
 use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// The threads of a running pool.
+/// The threads of a running pool; a manual pool has none.
+#[derive(Default)]
 pub(crate) struct Threads {
     /// By worker.
     pub(crate) workers: Vec<Option<JoinHandle<()>>>,
@@ -105,6 +107,23 @@ pub(crate) fn start<P: Processor>(
     }
 }
 
+/// A manual pool's worker is the thread that steps it; its start hook runs here.
+pub(crate) fn start_manual<P: Processor>(shared: &Arc<Shared<P>>) -> Result<(), BuildError> {
+    let me = 0;
+    let (Some(manual), Some(user)) = (&shared.manual, shared.user()) else { return Ok(()) };
+    let _inside = inside::enter_worker(shared.id, Arc::<Station<P>>::clone(&shared.workers[me].station));
+    let hook = user.on_worker_start.as_ref();
+    if hook.is_some_and(|hook| shared.guard.run(|| hook(me)).is_none()) {
+        shared.release(shared.user.lock().take());
+        shared.release(Some(user));
+        return Err(BuildError::StartHookPanicked { worker: me });
+    }
+    shared.tell(&user, &Event::WorkerStarted { worker: me });
+    let worker = TaskWorker::new(Arc::clone(shared), user, me);
+    *manual.worker.lock() = Stepping::Free(Box::new(worker));
+    Ok(())
+}
+
 fn start_all<P: Processor>(
     shared: &Arc<Shared<P>>,
     config: &PoolConfig,
@@ -138,13 +157,16 @@ fn named(name: String) -> io::Result<Builder> {
 
 /// A worker thread from its first line to its last.
 fn work<P: Processor>(shared: Arc<Shared<P>>, me: usize, startup: &Startup) {
-    let _inside = inside::enter_worker(shared.id, Arc::clone(&shared.workers[me].runner));
+    let _inside = inside::enter_worker(shared.id, Arc::<Station<P>>::clone(&shared.workers[me].station));
     shared.sleep.bind(me);
     let Some(user) = shared.user() else {
         return startup.hook_done(me, false);
     };
     let hook = user.on_worker_start.as_ref();
     let panicked = hook.is_some_and(|hook| shared.guard.run(|| hook(me)).is_none());
+    if !panicked {
+        shared.tell(&user, &Event::WorkerStarted { worker: me });
+    }
     startup.hook_done(me, panicked);
     let worker = TaskWorker::new(Arc::clone(&shared), user, me);
     match startup.wait_for_decision() {

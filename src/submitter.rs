@@ -1,24 +1,19 @@
 //! The way in: a submit, and what a full lane's policy makes of it.
 
-use crate::attempt::Attempt;
 use crate::batch;
 use crate::config::OverloadPolicy;
-use crate::context::ContextHost;
-use crate::error::{BatchResult, CallerRun, Interrupted, RejectReason, Rejection, SubmitResult};
-use crate::inside;
-use crate::lane::Held;
+use crate::error::{BatchResult, Rejection, SubmitResult};
+use crate::handle::TaskHandle;
+use crate::options::TaskOptions;
 use crate::processor::{Closure, Closures, Processor};
-use crate::room::Waited;
-use crate::shared::{HeldOf, Shared};
-use crate::tally::{Count, Recorder};
-use crate::task::{Job, Outcome, Place, Task, TaskId};
-use crate::word::Runner;
+use crate::shared::Shared;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Offers tasks to one lane. A cheap clone; it may outlive the pool and is then refused.
+/// Offers tasks to one lane. A cheap clone; it may outlive the pool and is then refused. It holds the pool's memory, not
+/// the pool; what a processor or payload holds of it is let go at the end of the shutdown.
 ///
 /// ```
 /// use dockhand::{Lane, WorkerPool, processor_fn};
@@ -78,6 +73,62 @@ impl<P: Processor> TaskSubmitter<P> {
     /// ```
     pub fn submit(&self, payload: P::Payload) -> SubmitResult<P::Payload> {
         self.shared.submit(self.lane, payload, self.overload)
+    }
+
+    /// Offers a task with a delay or a deadline; see [`TaskOptions`] for what is refused. Costs a clock reading.
+    ///
+    /// ```
+    /// # use dockhand::{TaskOptions, WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build()?;
+    /// let submitter = pool.submitter();
+    /// let later = TaskOptions::new().delay(Duration::from_millis(1));
+    /// assert!(submitter.submit_with(7, later).into_result().is_ok());
+    /// # Ok::<(), dockhand::BuildError>(())
+    /// ```
+    pub fn submit_with(&self, payload: P::Payload, options: TaskOptions) -> SubmitResult<P::Payload> {
+        self.shared.submit_with(self.lane, payload, self.overload, options)
+    }
+
+    /// Offers a task and gives a handle to it. Costs one allocation.
+    ///
+    /// A caller-run task's handle is there when it has ended, or waits for a retry. A handle that is dropped detaches:
+    /// `let _ = ..` makes it a plain submit that allocates.
+    ///
+    /// # Errors
+    /// The [`Rejection`] of a task that was not taken; under `DropIncoming` with [`RejectReason::Dropped`](crate::RejectReason).
+    ///
+    /// ```
+    /// # use dockhand::{WorkerPool, processor_fn};
+    /// # let pool = WorkerPool::builder(processor_fn(|n: &mut u32, _cx| Ok::<u32, String>(*n + 1))).build()?;
+    /// let handle = pool.submitter().submit_tracked(1)?;
+    /// assert_eq!(handle.wait()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn submit_tracked(&self, payload: P::Payload) -> Result<TaskHandle<P>, Rejection<P::Payload>> {
+        self.submit_tracked_with(payload, TaskOptions::new())
+    }
+
+    /// As [`submit_tracked`](TaskSubmitter::submit_tracked), with a delay, a deadline or a key.
+    ///
+    /// # Errors
+    /// As there; see [`TaskOptions`] for what is refused.
+    ///
+    /// ```
+    /// # use dockhand::{TaskOptions, WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|n: &mut u32, _cx| Ok::<u32, String>(*n + 1))).build()?;
+    /// let soon = TaskOptions::new().delay(Duration::from_millis(1));
+    /// assert_eq!(pool.submitter().submit_tracked_with(1, soon)?.wait()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn submit_tracked_with(
+        &self,
+        payload: P::Payload,
+        options: TaskOptions,
+    ) -> Result<TaskHandle<P>, Rejection<P::Payload>> {
+        let slot = self.shared.submit_tracked(self.lane, payload, self.overload, options)?;
+        Ok(TaskHandle { shared: Arc::clone(&self.shared), slot, cancel_on_drop: false })
     }
 
     /// Offers a task and waits up to `timeout` for room, whatever the policy; what the policy says happens when the
@@ -155,215 +206,3 @@ impl<P: Processor> fmt::Debug for TaskSubmitter<P> {
 
 impl<P: Processor> UnwindSafe for TaskSubmitter<P> {}
 impl<P: Processor> RefUnwindSafe for TaskSubmitter<P> {}
-
-impl<P: Processor> Shared<P> {
-    pub(crate) fn submit(
-        &self,
-        lane: usize,
-        payload: P::Payload,
-        policy: OverloadPolicy,
-    ) -> SubmitResult<P::Payload> {
-        if self.sleep.state().is_closed() {
-            return self.reject(lane, payload, RejectReason::Closed);
-        }
-        let id = TaskId::next();
-        // No look at the queue's other end: the push alone knows when it is full. From here to the look at the word in
-        // `settle` no user code runs.
-        match self.lanes[lane].queue.push(Task { id, payload }) {
-            Ok(()) => self.settle(lane, id),
-            Err(task) => self.overloaded(lane, task, policy),
-        }
-    }
-
-    pub(crate) fn submit_timeout(
-        &self,
-        lane: usize,
-        payload: P::Payload,
-        policy: OverloadPolicy,
-        timeout: Duration,
-    ) -> SubmitResult<P::Payload> {
-        if self.sleep.state().is_closed() {
-            return self.reject(lane, payload, RejectReason::Closed);
-        }
-        let id = TaskId::next();
-        let queue = &self.lanes[lane].queue;
-        let task = match queue.push(Task { id, payload }) {
-            Ok(()) => return self.settle(lane, id),
-            Err(task) => task,
-        };
-        if inside::is_inside(self.id) {
-            return self.overloaded(lane, task, policy);
-        }
-        let deadline = self.clock.now().after(timeout);
-        let waited = self.lanes[lane].room.wait_and_push(
-            task,
-            self.clock.instant(deadline),
-            || self.clock.now() >= deadline,
-            || self.sleep.state().is_closed(),
-            |task| queue.push(task),
-        );
-        match waited {
-            Waited::Pushed => self.settle(lane, id),
-            Waited::Closed(task) => self.reject(lane, task.payload, RejectReason::Closed),
-            Waited::TimedOut(task) => self.overloaded(lane, task, policy),
-        }
-    }
-
-    /// The look at the word after a push.
-    pub(crate) fn settle(&self, lane: usize, id: TaskId) -> SubmitResult<P::Payload> {
-        let state = self.sleep.after_push();
-        if state.is_closed() {
-            return self.settle_late(lane, id);
-        }
-        self.sleep.wake_by_rule(state);
-        SubmitResult::Accepted(id)
-    }
-
-    #[cold]
-    pub(crate) fn settle_late(&self, lane: usize, id: TaskId) -> SubmitResult<P::Payload> {
-        let refused = self.drain.settle_late(
-            id.as_u64(),
-            |late| self.move_queued(|id, held| late.push((id.as_u64(), held))),
-            || self.somebody_looks(),
-        );
-        match refused {
-            Some(held) => {
-                // A waiter may have seen the task in its lane.
-                self.idle.tell();
-                self.reject(lane, held.job.task.payload, RejectReason::Closed)
-            }
-            None => {
-                self.sleep.work_appeared();
-                SubmitResult::Accepted(id)
-            }
-        }
-    }
-
-    /// Takes everything out of the lanes' queues.
-    pub(crate) fn move_queued(&self, mut to: impl FnMut(TaskId, HeldOf<P>)) {
-        for (lane, queue) in self.lanes.iter().enumerate() {
-            while let Some(task) = queue.queue.pop() {
-                let was = Place::Queued;
-                let job = Job::fresh(task);
-                to(job.task.id, Held { lane, was, job });
-            }
-        }
-    }
-
-    #[cold]
-    fn reject(&self, lane: usize, payload: P::Payload, reason: RejectReason) -> SubmitResult<P::Payload> {
-        self.lanes[lane].recorder().add(Count::Rejected);
-        SubmitResult::Rejected(Rejection::new(payload, reason))
-    }
-
-    /// The lane is full.
-    #[cold]
-    pub(crate) fn overloaded(
-        &self,
-        lane: usize,
-        task: Task<P::Payload>,
-        policy: OverloadPolicy,
-    ) -> SubmitResult<P::Payload> {
-        match policy {
-            OverloadPolicy::Reject => self.reject(lane, task.payload, RejectReason::QueueFull),
-            OverloadPolicy::DropIncoming => {
-                self.lanes[lane].recorder().add(Count::Dropped);
-                SubmitResult::Dropped(task.payload)
-            }
-            _ if inside::depth() >= inside::MAX_DEPTH => {
-                self.reject(lane, task.payload, RejectReason::QueueFull)
-            }
-            OverloadPolicy::DropOldest => self.displace_oldest(lane, task),
-            OverloadPolicy::CallerRuns => self.run_here(lane, task),
-        }
-    }
-
-    fn displace_oldest(&self, lane: usize, task: Task<P::Payload>) -> SubmitResult<P::Payload> {
-        let inside_gate = self.gate.enter();
-        if self.sleep.state().is_closed() {
-            self.leave_gate(inside_gate);
-            return self.reject(lane, task.payload, RejectReason::Closed);
-        }
-        let id = task.id;
-        // One step: to pop and then push could displace several, and not the oldest.
-        let displaced = self.lanes[lane].queue.force_push(task);
-        let user = displaced.as_ref().and_then(|_| self.user());
-        if displaced.is_some() {
-            let recorder = self.lanes[lane].recorder();
-            // The start before the end, as a snapshot reads them the other way round.
-            recorder.add(Count::Taken);
-            recorder.add(Count::Evicted);
-        }
-        let shedding = displaced.as_ref().map(|_| self.shedding.enter());
-        // The lane holds this task, so nobody needs to be told that the gate is empty.
-        drop(inside_gate);
-        let answer = self.settle(lane, id);
-        if let Some(task) = displaced {
-            let job = Job::fresh(task);
-            let was = Place::Queued;
-            let shed = self.to_shed(Held { lane, was, job }, Outcome::Evicted);
-            self.shed(user.as_deref(), shed);
-        }
-        self.release(user);
-        if shedding.is_some() {
-            drop(shedding);
-            self.idle.tell();
-        }
-        answer
-    }
-
-    /// Runs one attempt on this thread, past the lane's queue.
-    fn run_here(&self, lane: usize, task: Task<P::Payload>) -> SubmitResult<P::Payload> {
-        let inside_gate = self.gate.enter();
-        let user = if self.sleep.state().is_closed() { None } else { self.user() };
-        let Some(user) = user else {
-            self.leave_gate(inside_gate);
-            return self.reject(lane, task.payload, RejectReason::Closed);
-        };
-        let runner = Arc::new(Runner::new());
-        runner.word.look();
-        self.callers.lock().push(Arc::clone(&runner));
-        self.lanes[lane].recorder().add(Count::CallerRun);
-        // From here on the table shows the attempt, as a worker's word would.
-        drop(inside_gate);
-        let id = task.id;
-        let outcome = {
-            let _inside = inside::enter_submit(self.id, Some(Arc::clone(&runner)));
-            let attempt = Attempt {
-                shared: self,
-                user: &user,
-                runner: &runner,
-                recorder: self.lanes[lane].recorder(),
-                lane,
-            };
-            let outcome = attempt.run(Job::fresh(task));
-            self.release(Some(user));
-            outcome
-        };
-        runner.word.idle();
-        self.callers.lock().retain(|other| !Arc::ptr_eq(other, &runner));
-        self.became_emptier();
-        SubmitResult::CallerRun(CallerRun { id, outcome })
-    }
-
-    pub(crate) fn recorder_of<'a>(&'a self, worker: usize, lane: usize) -> Recorder<'a> {
-        Recorder::Own(&self.workers[worker].tallies[lane])
-    }
-}
-
-impl<P: Processor> ContextHost<P::Payload> for Shared<P> {
-    fn submit_to(&self, lane: &str, payload: P::Payload) -> SubmitResult<P::Payload> {
-        match self.lane_named(lane) {
-            Some(lane) => self.submit(lane, payload, self.lanes[lane].overload),
-            None if self.sleep.state().is_closed() => {
-                SubmitResult::Rejected(Rejection::new(payload, RejectReason::Closed))
-            }
-            None => SubmitResult::Rejected(Rejection::new(payload, RejectReason::UnknownLane)),
-        }
-    }
-
-    fn interruption(&self) -> Option<Interrupted> {
-        let state = self.sleep.state();
-        state.is_aborting().then_some(Interrupted::ShutDown)
-    }
-}

@@ -10,12 +10,17 @@ pub(crate) enum Count {
     DeadLettered,
     Abandoned,
     Evicted,
+    Cancelled,
+    Expired,
     Retries,
     Panics,
+    Timeouts,
     Attempts,
     CallerRun,
     Rejected,
     Dropped,
+    /// Delayed submits that were accepted; they never are in the lane's queue.
+    Admitted,
     /// Tasks that left the lane's queue.
     Taken,
 }
@@ -42,10 +47,12 @@ pub(crate) enum Recorder<'a> {
 }
 
 impl Recorder<'_> {
+    #[inline]
     pub(crate) fn add(self, count: Count) {
         self.add_many(count, 1);
     }
 
+    #[inline]
     pub(crate) fn add_many(self, count: Count, n: u64) {
         match self {
             Recorder::Own(tally) => {

@@ -1,6 +1,5 @@
 //! A task: a payload with its identity and what happened to it so far.
 
-use crate::clock::Moment;
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -37,6 +36,7 @@ impl TaskId {
     const BLOCK: u64 = 1024;
 
     /// The next id of this thread.
+    #[inline]
     pub(crate) fn next() -> Self {
         static BLOCKS: AtomicU64 = AtomicU64::new(1);
         thread_local! {
@@ -53,6 +53,7 @@ impl TaskId {
         })
     }
 
+    #[inline]
     pub(crate) fn as_u64(self) -> u64 {
         self.0.get()
     }
@@ -69,34 +70,6 @@ impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// What waits in a lane: no allocation, eight bytes beside the payload.
-pub(crate) struct Task<T> {
-    pub(crate) id: TaskId,
-    pub(crate) payload: T,
-}
-
-/// A task that has left its lane: with what its attempts have left behind.
-pub(crate) struct Job<T, F> {
-    pub(crate) task: Task<T>,
-    /// Attempts that were started so far.
-    pub(crate) attempts: u32,
-    pub(crate) last_failure: Option<F>,
-}
-
-impl<T, F> Job<T, F> {
-    pub(crate) fn fresh(task: Task<T>) -> Self {
-        Job { task, attempts: 0, last_failure: None }
-    }
-}
-
-/// Where a task was when it was taken away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Queued,
-    Retrying(Moment),
-    Running,
 }
 
 /// What is known of a task beside its payload.
@@ -124,6 +97,8 @@ pub struct TaskInfo {
     pub lane: Arc<str>,
     /// The number of attempts that were started, 0 if it only waited.
     pub attempt: u32,
+    /// Its key, if it has one.
+    pub key: Option<Arc<str>>,
 }
 
 /// The one end of a task that was accepted or run by its caller.
@@ -215,6 +190,11 @@ impl fmt::Display for Outcome {
 pub enum TaskStatus {
     /// It waits in its lane.
     Queued,
+    /// It waits for its time.
+    Delayed {
+        /// When it may start.
+        due: Instant,
+    },
     /// An attempt runs.
     Running {
         /// The attempt, counted from 1.

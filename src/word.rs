@@ -21,6 +21,7 @@
 //! which `wait_idle` builds on.
 
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::task::TaskId;
 use std::fmt;
 
 /// The phase of a [`Word`].
@@ -102,17 +103,20 @@ impl Word {
     }
 
     /// Before a pop. The pop's own read-modify-write publishes it: who finds the element gone sees the look.
+    #[inline]
     pub(crate) fn look(&self) {
         let looks = self.own().looks().wrapping_add(1);
         self.0.store(Reading::new(looks, Phase::Look).0, Ordering::Release);
     }
 
+    #[inline]
     pub(crate) fn run(&self) {
         // Ordering: Release, read by `read`: who sees the attempt sees what describes it.
         self.store(Phase::Run, Ordering::Release);
     }
 
     /// The end of an attempt. False if a shutdown has decided already.
+    #[inline]
     pub(crate) fn end(&self) -> bool {
         let next = Reading::new(self.own().looks(), Phase::Ending);
         // Ordering: AcqRel, partner of the exchange in `mark`; exactly one of the two decides.
@@ -120,11 +124,13 @@ impl Word {
         before.phase() != Phase::Marked
     }
 
+    #[inline]
     pub(crate) fn tidy(&self) {
         // Ordering: Release, read by `read`: who sees this sees the counts of the attempt.
         self.store(Phase::Tidying, Ordering::Release);
     }
 
+    #[inline]
     pub(crate) fn idle(&self) {
         // Ordering: Release, read by `read`: who sees the runner idle sees all that it did.
         self.store(Phase::Idle, Ordering::Release);
@@ -156,14 +162,28 @@ impl Word {
     }
 }
 
+/// Whoever runs attempts, for a thread that is inside a pool.
+pub(crate) trait HasRunner: Send + Sync {
+    fn runner(&self) -> &Runner;
+}
+
 /// What a runner runs; written before the word says `Run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Running {
     pub(crate) task: u64,
     pub(crate) lane: usize,
     pub(crate) attempt: u32,
-    /// When the attempt started, in nanoseconds of the pool's clock.
+    /// When the attempt started, in nanoseconds of the pool's clock; 0 if it is not timed.
     pub(crate) since: u64,
+    /// When it last reported progress, 0 if it has not.
+    pub(crate) progress: u64,
+}
+
+impl Running {
+    /// A task that is not run but given away.
+    pub(crate) fn waiting(id: TaskId, lane: usize, attempt: u32) -> Self {
+        Running { task: id.as_u64(), lane, attempt, since: 0, progress: 0 }
+    }
 }
 
 /// A runner's word with the description of its attempt, on cache lines of its own.
@@ -176,6 +196,7 @@ pub(crate) struct Runner {
     lane: AtomicUsize,
     attempt: AtomicU32,
     since: AtomicU64,
+    progress: AtomicU64,
 }
 
 impl Runner {
@@ -187,17 +208,26 @@ impl Runner {
             lane: AtomicUsize::new(0),
             attempt: AtomicU32::new(0),
             since: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
         }
     }
 
+    /// An attempt starts.
+    #[inline]
     pub(crate) fn start(&self, running: Running) {
+        self.describe(running);
+        self.word.run();
+    }
+
+    /// What the runner has in its hands, from its look on.
+    pub(crate) fn describe(&self, running: Running) {
         // Relaxed: published by the word's Release store. The fence that every take has after its look keeps a reader
         // that sees these from seeing the word as it was before the look.
         self.task.store(running.task, Ordering::Relaxed);
         self.lane.store(running.lane, Ordering::Relaxed);
         self.attempt.store(running.attempt, Ordering::Relaxed);
         self.since.store(running.since, Ordering::Relaxed);
-        self.word.run();
+        self.progress.store(0, Ordering::Relaxed);
     }
 
     /// What it runs, if the word stood still while that was read.
@@ -211,10 +241,22 @@ impl Runner {
             lane: self.lane.load(Ordering::Relaxed),
             attempt: self.attempt.load(Ordering::Relaxed),
             since: self.since.load(Ordering::Relaxed),
+            progress: self.progress.load(Ordering::Relaxed),
         };
         // Ordering: keeps the reads above before the second look, as in a sequence lock.
         fence(Ordering::Acquire);
         (self.word.read().looks() == before.looks()).then_some(running)
+    }
+
+    /// The running attempt has given a sign of life.
+    pub(crate) fn progressed(&self, now: u64) {
+        self.progress.store(now, Ordering::Relaxed);
+    }
+
+    /// For an attempt that is not timed: it has run since this look at the least.
+    pub(crate) fn first_seen(&self, now: u64) -> u64 {
+        let seen = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        seen.map_or_else(|since| since, |_| now)
     }
 
     pub(crate) fn block(&self) {
@@ -272,7 +314,7 @@ mod tests {
     fn what_runs_is_told_only_while_it_runs() {
         let runner = Runner::new();
         assert_eq!(runner.running(), None);
-        let running = Running { task: 7, lane: 1, attempt: 2, since: 9 };
+        let running = Running { task: 7, lane: 1, attempt: 2, since: 9, progress: 0 };
         runner.word.look();
         runner.start(running);
         assert_eq!(runner.running(), Some(running));

@@ -1,15 +1,20 @@
 //! A worker: takes from the lanes, runs, rests.
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Times};
 use crate::clock::Moment;
 use crate::config::{IdleStrategy, UserCode};
-use crate::lane::Held;
+use crate::course::Ended;
+use crate::error::TaskError;
+use crate::event::Event;
+use crate::inside;
+use crate::job::{Held, Place, Taken, Waiting};
 use crate::processor::Processor;
-use crate::shared::{HeldOf, JobOf, Shared};
+use crate::shared::{ManualWorker, Shared, Station, Turn};
 use crate::sleep::Activity;
 use crate::sync::{Ordering, fence};
 use crate::tally::Count;
-use crate::task::{Job, Outcome, Place};
+use crate::task::Outcome;
+use crate::word::Running;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +35,8 @@ pub(crate) struct TaskWorker<P: Processor> {
 pub(crate) enum Step {
     /// It ran an attempt, or handed back what it took.
     Ran,
+    /// It passed a task that had ended while it waited.
+    Passed,
     /// It found nothing.
     Nothing,
     /// The window is over.
@@ -59,7 +66,7 @@ impl<P: Processor> TaskWorker<P> {
 
     fn go_on(&mut self) -> bool {
         match self.step() {
-            Step::Ran => true,
+            Step::Ran | Step::Passed => true,
             Step::Nothing => self.rest(),
             Step::Over => {
                 self.shared.drain.leave_at_end();
@@ -75,7 +82,7 @@ impl<P: Processor> TaskWorker<P> {
         if shared.sleep.state().is_aborting() {
             return Step::Over;
         }
-        let word = &shared.workers[self.me].runner.word;
+        let word = &shared.workers[self.me].station.runner.word;
         word.look();
         let Some(taken) = self.picker.pick(shared) else {
             word.idle();
@@ -85,6 +92,7 @@ impl<P: Processor> TaskWorker<P> {
         fence(Ordering::SeqCst);
         if taken.was == Place::Queued {
             shared.lanes[taken.lane].room.was_freed();
+            shared.lanes[taken.lane].left_queue();
         }
         if shared.sleep.state().is_aborting() {
             self.hand_back(taken);
@@ -93,9 +101,54 @@ impl<P: Processor> TaskWorker<P> {
                 shared.recorder_of(self.me, taken.lane).add(Count::Taken);
             }
             shared.sleep.found(&mut self.activity, || shared.has_work());
-            self.attempt(taken.lane).run(taken.job);
+            return self.work(taken);
         }
         Step::Ran
+    }
+
+    /// The turn of a task that was taken with its lane's permit.
+    fn work(&mut self, taken: Taken<P>) -> Step {
+        let Taken { lane, was, waiting } = taken;
+        let ended = self.run_or_expire(lane, was, waiting);
+        let step = if ended.is_some() { Step::Ran } else { Step::Passed };
+        let shared = &*self.shared;
+        match ended {
+            // Its handle's waker is user code and comes after the permit, so this worker cannot look for what the permit
+            // lets start.
+            Some(ended) if ended.has_answer() => {
+                if shared.lanes[lane].release() {
+                    shared.permit_appeared(lane);
+                }
+                shared.answer(ended);
+            }
+            // A freed permit is work appearing. This worker counts as searching and looks for it itself: no wake.
+            _ => {
+                if shared.lanes[lane].release() {
+                    shared.sleep.start_searching(&mut self.activity);
+                }
+            }
+        }
+        step
+    }
+
+    /// `None` for a task that had ended while it waited.
+    fn run_or_expire(&self, lane: usize, was: Place, waiting: Waiting<P>) -> Option<Ended<P>> {
+        let attempt = self.attempt(lane);
+        // Read after the take, and only for a task that may be too late.
+        let deadline = waiting.task.deadline;
+        let ended = if deadline != Moment::NEVER && self.shared.clock.now() >= deadline {
+            waiting.end(Outcome::Expired).map(|job| attempt.expire(Held { lane, was, job }))
+        } else {
+            let ready = match (was, waiting.task.stamp) {
+                (Place::Delayed(due), stamp) if stamp != Moment::NEVER => due,
+                (_, stamp) => stamp,
+            };
+            waiting.start().map(|job| attempt.run(job, Some(ready)))
+        };
+        if ended.is_none() && was == Place::Queued {
+            self.shared.lanes[lane].remove_dead();
+        }
+        ended
     }
 
     fn attempt(&self, lane: usize) -> Attempt<'_, P> {
@@ -103,32 +156,55 @@ impl<P: Processor> TaskWorker<P> {
         Attempt {
             shared,
             user: &self.user,
-            runner: &shared.workers[self.me].runner,
+            station: &shared.workers[self.me].station,
             recorder: shared.recorder_of(self.me, lane),
+            times: Times::Worker(&shared.workers[self.me].times[lane]),
             lane,
         }
     }
 
     /// The window ended between the look and the take.
-    fn hand_back(&mut self, taken: HeldOf<P>) {
+    fn hand_back(&mut self, taken: Taken<P>) {
         let shared = &*self.shared;
         shared.sleep.stop_searching(&mut self.activity);
-        let runner = &shared.workers[self.me].runner;
-        let recorder = shared.recorder_of(self.me, taken.lane);
-        if taken.was == Place::Queued {
-            if shared.drain.hand_back_taken(taken.job.task.id.as_u64(), taken) {
-                recorder.add(Count::Taken);
-                recorder.add(Count::Abandoned);
+        let Taken { lane, was, waiting } = taken;
+        let recorder = shared.recorder_of(self.me, lane);
+        let word = &shared.workers[self.me].station.runner.word;
+        let id = waiting.task.id.as_u64();
+        let told = match waiting.end(Outcome::Abandoned) {
+            None => {
+                if was == Place::Queued {
+                    recorder.add(Count::Taken);
+                    shared.lanes[lane].remove_dead();
+                }
+                None
             }
-        } else {
-            recorder.add(Count::Abandoned);
-            if let Some(held) = shared.drain.abandon(taken) {
-                runner.word.tidy();
-                let shed = shared.to_shed(held, Outcome::Abandoned);
-                shared.shed(Some(&self.user), shed);
+            Some(job) => {
+                let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
+                let told = (shared.lanes[lane].info(job.id, job.attempts, key), job.slot.clone());
+                // Only a task from a queue can have come too late; the heaps are closed by then.
+                let accepted = shared.drain.hand_back_taken(id, Held { lane, was, job });
+                if accepted {
+                    recorder.add(Count::Abandoned);
+                    if was == Place::Queued {
+                        recorder.add(Count::Taken);
+                    }
+                }
+                accepted.then_some(told)
+            }
+        };
+        shared.lanes[lane].release();
+        if let Some((info, slot)) = told {
+            let runner = &shared.workers[self.me].station.runner;
+            runner.describe(Running::waiting(info.id, lane, info.attempt));
+            word.tidy();
+            shared.free_key(slot.as_ref());
+            shared.tell_ran(&self.user, &info, Outcome::Abandoned, None);
+            if let Some(slot) = slot {
+                shared.resolve(&slot, Err(TaskError::Abandoned));
             }
         }
-        runner.word.idle();
+        word.idle();
     }
 
     /// Nothing was found: leaves a closed pool for which nothing waits, or rests until something comes. False if it left.
@@ -150,14 +226,7 @@ impl<P: Processor> TaskWorker<P> {
 
     fn leave(&mut self) -> bool {
         let shared = &*self.shared;
-        let left = shared.drain.leave(
-            || shared.nothing_waits(),
-            || {
-                for lane in &shared.lanes {
-                    lane.delays.end_at(Moment::START);
-                }
-            },
-        );
+        let left = shared.drain.leave(|| shared.nothing_waits(), |late| shared.move_late(late));
         if left {
             shared.sleep.stop_searching(&mut self.activity);
             // The others leave one after another.
@@ -187,15 +256,47 @@ impl<P: Processor> TaskWorker<P> {
     /// The last of it: hook, user code, word.
     fn end(self) {
         let TaskWorker { shared, user, me, .. } = self;
-        let word = &shared.workers[me].runner.word;
+        let word = &shared.workers[me].station.runner.word;
         word.leave();
         shared.idle.tell();
         if let Some(hook) = &user.on_worker_stop {
             shared.guard.run(|| hook(me));
         }
+        shared.tell(&user, &Event::WorkerStopped { worker: me });
         shared.release(Some(user));
         word.ended();
         shared.idle.tell();
+    }
+}
+
+impl<P: Processor> ManualWorker<P> for TaskWorker<P> {
+    fn turn(mut self: Box<Self>) -> (Turn, Option<Box<dyn ManualWorker<P>>>) {
+        let station = Arc::<Station<P>>::clone(&self.shared.workers[self.me].station);
+        let _inside = inside::enter_worker(self.shared.id, station);
+        let step = self.step();
+        // Nobody sleeps, so nobody relies on its search.
+        let shared = Arc::clone(&self.shared);
+        shared.sleep.stop_searching(&mut self.activity);
+        if let Step::Ran | Step::Passed = step {
+            // No look follows by itself: between two turns it rests.
+            shared.workers[self.me].station.runner.word.idle();
+        }
+        match step {
+            Step::Ran => (Turn::Ran, Some(self)),
+            Step::Passed => (Turn::Passed, Some(self)),
+            Step::Nothing if !(shared.sleep.state().is_closed() && self.leave()) => {
+                (Turn::Nothing, Some(self))
+            }
+            Step::Nothing => {
+                self.end();
+                (Turn::Left, None)
+            }
+            Step::Over => {
+                shared.drain.leave_at_end();
+                self.end();
+                (Turn::Left, None)
+            }
+        }
     }
 }
 
@@ -231,17 +332,17 @@ impl Picker {
         Picker { takes: 0, turn: 0, due_first: vec![true; lanes].into() }
     }
 
-    fn pick<P: Processor>(&mut self, shared: &Shared<P>) -> Option<HeldOf<P>> {
+    fn pick<P: Processor>(&mut self, shared: &Shared<P>) -> Option<Taken<P>> {
         let lanes = shared.lanes.len();
         let (first, turn) = self.first_lane(lanes);
         // Read at most once a pick, and only while something is delayed.
         let mut now = None;
         for step in 0..lanes {
             let lane = (first + step) % lanes;
-            if let Some((was, job)) = self.take(shared, lane, &mut now) {
+            if let Some((was, waiting)) = self.take(shared, lane, &mut now) {
                 self.takes += 1;
                 self.turn = turn;
-                return Some(Held { lane, was, job });
+                return Some(Taken { lane, was, waiting });
             }
         }
         None
@@ -256,17 +357,42 @@ impl Picker {
         (turn, turn)
     }
 
+    /// Takes from a lane, with a permit of its limit if it has one.
     fn take<P: Processor>(
         &mut self,
         shared: &Shared<P>,
         lane: usize,
         now: &mut Option<Moment>,
-    ) -> Option<(Place, JobOf<P>)> {
+    ) -> Option<(Place, Waiting<P>)> {
+        let queue = &shared.lanes[lane];
+        if queue.permits.is_none() {
+            return self.take_permitted(shared, lane, now);
+        }
+        while shared.has_task(queue) && queue.try_acquire() {
+            let taken = self.take_permitted(shared, lane, now);
+            if taken.is_some() {
+                return taken;
+            }
+            queue.release();
+            // Ordering: partner of the fence in `after_push`. A submit, or the timer's wake, that saw the permit taken
+            // has left its task to this second look.
+            fence(Ordering::SeqCst);
+            *now = None;
+        }
+        None
+    }
+
+    fn take_permitted<P: Processor>(
+        &mut self,
+        shared: &Shared<P>,
+        lane: usize,
+        now: &mut Option<Moment>,
+    ) -> Option<(Place, Waiting<P>)> {
         let due_first = self.due_first[lane];
         let due = |now: &mut Option<Moment>| take_due(shared, lane, now);
         let fresh = || {
             let task = shared.lanes[lane].queue.pop()?;
-            Some((Place::Queued, Job::fresh(task)))
+            Some((Place::Queued, Waiting::fresh(task)))
         };
         let taken = if due_first { due(now).or_else(fresh) } else { fresh().or_else(|| due(now)) };
         if let Some((was, _)) = &taken {
@@ -281,7 +407,7 @@ fn take_due<P: Processor>(
     shared: &Shared<P>,
     lane: usize,
     now: &mut Option<Moment>,
-) -> Option<(Place, JobOf<P>)> {
+) -> Option<(Place, Waiting<P>)> {
     if !shared.has_delays.load(Ordering::Relaxed) {
         return None;
     }
@@ -296,5 +422,5 @@ fn take_due<P: Processor>(
         // What was hidden behind this one is what the timer has to wait for now.
         shared.timer.arm(taken.next);
     }
-    Some((Place::Retrying(due), taken.item))
+    Some((taken.item.place_until(taken.due), taken.item))
 }

@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use dockhand::{
-    Closures, IdleStrategy, Lane, OverloadPolicy, PoolBuilder, Processor, RejectReason, RetryPolicy,
-    SubmitResult, TaskContext, TaskSubmitter, WorkerPool,
+    CancelOutcome, Closures, IdleStrategy, Lane, OverloadPolicy, PoolBuilder, Processor, RejectReason,
+    RetryPolicy, SubmitResult, TaskContext, TaskOptions, TaskSubmitter, Timing, WorkerPool,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt;
@@ -280,6 +280,88 @@ fn closures() -> u64 {
     allocations(|| rounds(TASKS))
 }
 
+/// The slot that a task shares with its handle; the handle goes at once.
+fn tracked() -> u64 {
+    scene(|builder| builder).warm(|submitter, tasks| {
+        (0..tasks).for_each(|_| drop(submitter.submit_tracked(Cargo::default()).unwrap()));
+    })
+}
+
+/// The same, and somebody waits for it.
+fn tracked_and_waited_for() -> u64 {
+    scene(|builder| builder).warm(|submitter, tasks| {
+        (0..tasks).for_each(|_| submitter.submit_tracked(Cargo::default()).unwrap().wait().unwrap());
+    })
+}
+
+/// The same, by a retry each.
+fn tracked_and_retried() -> u64 {
+    scene(|builder| builder).warm(|submitter, tasks| {
+        let fails = Cargo { fails: true, ..Cargo::default() };
+        (0..tasks).for_each(|_| drop(submitter.submit_tracked(fails).unwrap()));
+    })
+}
+
+/// The same, with a waker that is there already.
+fn tracked_and_polled() -> u64 {
+    scene(|builder| builder).warm(|submitter, tasks| {
+        for _ in 0..tasks {
+            let mut handle = submitter.submit_tracked(Cargo::default()).unwrap();
+            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+            wait(|| std::pin::Pin::new(&mut handle).poll(&mut cx).is_ready());
+        }
+    })
+}
+
+/// Delayed, with a deadline, and taken away at once; another one runs for it.
+fn tracked_and_cancelled() -> u64 {
+    scene(|builder| builder).warm(|submitter, tasks| {
+        let options = TaskOptions::new().delay(PATIENCE).ttl(2 * PATIENCE);
+        for _ in 0..tasks {
+            let handle = submitter.submit_tracked_with(Cargo::default(), options.clone()).unwrap();
+            assert!(matches!(handle.cancel(), CancelOutcome::Cancelled(_)));
+            drop(handle);
+        }
+        submits(submitter, tasks);
+    })
+}
+
+/// A delay and a deadline without a handle.
+fn delayed() -> u64 {
+    scene(|builder| builder).warm(|submitter, tasks| {
+        let options = TaskOptions::new().delay(Duration::from_micros(50)).ttl(PATIENCE);
+        (0..tasks).for_each(|_| is_taken(submitter.submit_with(Cargo::default(), options.clone())));
+    })
+}
+
+fn timed(timing: Timing) -> u64 {
+    scene(|builder| builder.timing(timing).slow_after(PATIENCE).attempt_timeout(PATIENCE)).warm(submits)
+}
+
+fn timed_in_full() -> u64 {
+    timed(Timing::Full)
+}
+
+fn timed_by_samples() -> u64 {
+    timed(Timing::Sampled(8))
+}
+
+/// A lane with a limit, and a task that reports how far it is, to a listener.
+fn limited_and_listened_to() -> u64 {
+    let heard = Arc::new(AtomicU64::new(0));
+    let count = heard.clone();
+    let scene = scene(move |builder| {
+        let builder = builder.lane(Lane::new("limited").max_concurrency(1));
+        builder.on_event(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        })
+    });
+    let limited = scene.pool.submitter_for("limited").unwrap();
+    let allocated = scene.warm(|_, tasks| submits(&limited, tasks));
+    assert!(heard.load(Ordering::Relaxed) >= 2 * 3 * TASKS, "accepted, started, ended");
+    allocated
+}
+
 /// What it is, how to measure it, and how many allocations are right.
 type Scenario = (&'static str, fn() -> u64, RangeInclusive<u64>);
 
@@ -287,7 +369,8 @@ type Scenario = (&'static str, fn() -> u64, RangeInclusive<u64>);
 fn a_warm_pool_allocates_nothing_for_submits_runs_refusals_and_retries() {
     assert_eq!(size_of::<Cargo>(), 64);
     let nothing = 0..=0;
-    let scenarios: [Scenario; 11] = [
+    let one_each = TASKS..=TASKS;
+    let scenarios: [Scenario; 20] = [
         ("submit and run, Park", parked, nothing.clone()),
         ("submit and run, SpinThenPark", spinning, nothing.clone()),
         ("submit_batch and run", batches, nothing.clone()),
@@ -297,9 +380,20 @@ fn a_warm_pool_allocates_nothing_for_submits_runs_refusals_and_retries() {
         ("a retry for each", retries, 0..=8),
         ("refused, Reject", rejected, nothing.clone()),
         ("refused, DropIncoming", dropped, nothing.clone()),
-        ("displaced, DropOldest with on_shed", displaced, nothing),
+        ("displaced, DropOldest with on_shed", displaced, nothing.clone()),
+        ("timed in full", timed_in_full, nothing.clone()),
+        ("timed by samples", timed_by_samples, nothing.clone()),
+        ("a limit and a listener", limited_and_listened_to, nothing),
+        ("delayed, with a deadline", delayed, 0..=8),
+        ("tracked", tracked, one_each.clone()),
+        ("tracked and waited for", tracked_and_waited_for, one_each.clone()),
+        ("tracked and polled", tracked_and_polled, one_each.clone()),
+        // As above: the heap may grow late.
+        ("tracked, with a retry for each", tracked_and_retried, TASKS..=TASKS + 8),
         ("caller-run", caller_run, 0..=TASKS),
-        ("closures", closures, TASKS..=TASKS),
+        ("closures", closures, one_each),
+        // What is moved out of the heap comes in a list.
+        ("tracked, delayed and cancelled", tracked_and_cancelled, TASKS..=2 * TASKS),
     ];
     let measured = scenarios.map(|(name, scenario, expected)| (name, scenario(), expected));
     for (name, count, expected) in measured {

@@ -10,25 +10,33 @@ use std::path::{Path, PathBuf};
 /// The modules, lowest first. A module uses only modules of layers before its own.
 const LAYERS: &[&[&str]] = &[
     // What needs nothing of the crate.
-    &["sync", "clock", "user", "retry"],
-    // One protocol each, and what a task and a failure are.
-    &["sleep", "word", "gate", "idle", "room", "drain", "timer", "delay", "tally", "task", "failure"],
-    // What is told of them.
-    &["error", "dead_letter", "metrics", "inside"],
-    // What the user writes, from the inside out.
-    &["context"],
+    &["sync", "clock", "user", "task", "options", "histogram"],
+    // One protocol each, and numbers.
+    &[
+        "sleep", "word", "gate", "idle", "room", "drain", "timer", "permits", "stage", "tally", "ages",
+        "budget", "metrics",
+    ],
+    &["inside", "retry"],
+    &["failure"],
+    // What is told of tasks.
+    &["error", "dead_letter"],
+    &["delay", "event"],
+    // What the user writes, from the inside out, and sets.
+    &["context", "meter"],
     &["processor"],
-    // What the user sets.
-    &["config"],
+    &["config", "slot"],
     // What the pool is made of.
-    &["lane"],
+    &["job"],
+    &["course", "lane"],
     &["shared"],
     // What can be done with it.
-    &["attempt", "batch", "letters", "shutdown", "snapshot"],
-    &["submitter", "worker"],
+    &["batch", "current", "letters", "snapshot", "step", "submit", "tell"],
+    &["attempt", "handle", "shutdown"],
+    &["ending", "overload", "submitter", "worker"],
     // The pool around it.
     &["start"],
     &["pool"],
+    &["manual", "prometheus"],
     &["builder"],
 ];
 

@@ -66,6 +66,20 @@ fn handles_are_shared_and_used_after_a_panic_whatever_the_processor_holds() {
     handle::<TaskSubmitter<Function>>();
     handle::<TaskSubmitter<Closures>>();
     handle::<DeadLetters<'static, Work>>();
+    handle::<TaskHandle<Work>>();
+    handle::<TaskHandle<Function>>();
+    handle::<TaskHandle<Closures>>();
+    handle::<TaskHandle<std::sync::Arc<ErasedWork>>>();
+}
+
+#[test]
+fn a_handle_is_a_future_that_can_be_spawned() {
+    fn spawned<F: Future + Send + 'static>() {}
+    fn gives<P: Processor, F: Future<Output = Result<P::Output, TaskError<P::Error>>>>() {}
+    spawned::<TaskHandle<Function>>();
+    spawned::<TaskHandle<Closures>>();
+    gives::<Work, TaskHandle<Work>>();
+    gives::<std::sync::Arc<ErasedWork>, TaskHandle<std::sync::Arc<ErasedWork>>>();
 }
 
 #[test]
@@ -85,6 +99,8 @@ fn refusals_are_errors_that_can_be_shared_for_every_payload_that_can_be_sent() {
     error::<Interrupted>();
     // The failure of a letter has the user's error inside.
     error::<Failure<Failed>>();
+    error::<TaskError<Failed>>();
+    error::<TaskError<std::convert::Infallible>>();
     unwind_safe::<Rejection<Payload>>();
     ref_unwind_safe::<Rejection<Payload>>();
 }
@@ -99,11 +115,15 @@ fn what_carries_a_payload_is_sent_and_shown_without_asking_anything_of_it() {
     carrier::<DeadLetter<Payload, Failed>>();
     carrier::<Failure<Failed>>();
     carrier::<ShutdownReport<Payload>>();
+    carrier::<CancelOutcome<Payload>>();
+    carrier::<CancelOutcome<Closure>>();
     carrier::<Closure>();
     carrier::<ProcessorFn<Payload, Cell<u8>, Failed>>();
     carrier::<PoolBuilder<Work>>();
     debug::<Cause<'_, Failed>>();
     debug::<Cause<'_, dyn Display>>();
+    debug::<Event<'_>>();
+    send::<TaskOptions>();
 }
 
 #[test]
@@ -122,6 +142,9 @@ fn what_is_known_of_tasks_is_plain_values() {
     key::<DeadLetterReason>();
     value::<TaskInfo>();
     value::<TaskStatus>();
+    value::<TaskOptions>();
+    value::<Progress>();
+    value::<Timing>();
     value::<CallerRun>();
     value::<RejectReason>();
     value::<RetryDecision>();
@@ -166,6 +189,12 @@ fn debug_shows_what_is_known_and_never_the_payload() {
     assert!(format!("{pool:?}").starts_with("WorkerPool { workers: 1, lanes: 1"));
     let submitter = pool.submitter();
     assert_eq!(format!("{submitter:?}"), r#"TaskSubmitter { lane: "default", overload: Reject, .. }"#);
+    let later = TaskOptions::new().delay(std::time::Duration::MAX);
+    let handle = submitter.submit_tracked_with(Payload(Cell::new(0)), later).unwrap();
+    assert_eq!(format!("{handle:?}"), format!("TaskHandle {{ id: {:?}, stage: Delayed, .. }}", handle.id()));
+    assert_eq!(format!("{:?}", handle.cancel()), "Cancelled(..)");
+    assert_eq!(format!("{:?}", handle.cancel()), "TooLate");
+    assert_eq!(format!("{:?}", handle.wait().map(|_| ())), "Err(Cancelled)");
     let id = submitter.submit(Payload(Cell::new(0))).into_result().unwrap();
     let report = pool.shutdown(std::time::Duration::from_secs(30));
     assert!(format!("{report:?}").starts_with("ShutdownReport { abandoned: [], still_running: []"));

@@ -9,7 +9,7 @@ use crate::clock::Moment;
 fn against_the_end_of_a_window(submit: fn(&Pool, u64) -> bool) {
     check(3, move || {
         let pool = Pool::with_callers(0, 1, |_, _, _| {});
-        pool.queue.push(0).expect("there is room");
+        pool.put(0, 0);
         let submitter = spawn(&pool, move |pool| submit(pool, 1));
         pool.end_window();
         pool.report();

@@ -13,7 +13,7 @@ fn a_follow_up_task_is_waited_for() {
                 assert!(pool.submit(1));
             }
         });
-        pool.queue.push(0).expect("there is room");
+        pool.put(0, 0);
         fence(Ordering::SeqCst);
         let workers = spawn_workers(&pool);
         pool.wait_idle();
@@ -60,7 +60,7 @@ fn a_submit_from_outside_may_come_at_any_moment() {
 fn a_displacing_submit_does_not_keep_the_waiter() {
     check(1, || {
         let pool = Pool::new(1, 1, |_, _, _| {});
-        pool.queue.push(0).expect("there is room");
+        pool.put(0, 0);
         fence(Ordering::SeqCst);
         let workers = spawn_workers(&pool);
         let submitter = spawn(&pool, |pool| pool.displace_oldest(1));
@@ -77,7 +77,7 @@ fn a_displacing_submit_does_not_keep_the_waiter() {
 fn take_one(pool: &Pool, me: usize) {
     let runner = &pool.runners[me];
     runner.word.look();
-    if let Some(task) = pool.queue.pop() {
+    if let Some(task) = pool.lanes[0].queue.pop() {
         fence(Ordering::SeqCst);
         pool.attempt(runner, task);
     }
@@ -91,10 +91,10 @@ fn no_task_is_carried_past_a_scan() {
     check(2, || {
         let pool = Pool::new(2, 2, |pool, _, task| {
             if task == 0 {
-                pool.queue.push(1).expect("there is room");
+                pool.put(0, 1);
             }
         });
-        pool.queue.push(0).expect("there is room");
+        pool.put(0, 0);
         let worker = |me| {
             spawn(&pool, move |pool| {
                 take_one(pool, me);

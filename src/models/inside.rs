@@ -12,7 +12,7 @@ fn calls_from_two_attempts_and_from_outside_return() {
     check(1, || {
         let pool = Pool::new(2, 2, |pool, runner, _| pool.drain(Some(runner)));
         for task in 0..2 {
-            pool.queue.push(task).expect("there is room");
+            pool.put(0, task);
         }
         fence(Ordering::SeqCst);
         let workers = spawn_workers(&pool);

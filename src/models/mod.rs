@@ -1,8 +1,8 @@
 //! Loom models of the protocols: every order of the steps of a few threads, and every stale read that the orderings
 //! allow, up to a number of preemptions.
 //!
-//! They drive the real modules (`sleep`, `word`, `gate`, `room`, `idle`, `delay`, `timer`, `drain`). Stand-ins are a
-//! queue that loom can see into ([`Ring`] for `ArrayQueue`), a clock that a model moves, and the few lines of glue in
+//! They drive the real modules (`sleep`, `word`, `gate`, `room`, `idle`, `delay`, `timer`, `drain`, `permits`, `stage`,
+//! `slot`). Stand-ins are a queue that loom can see into ([`Ring`] for `ArrayQueue`), a clock that a model moves, and the few lines of glue in
 //! [`pool`], [`worker`], [`submit`] and [`shutdown`], which repeat their originals line by line and name them.
 //!
 //! ```text
@@ -15,13 +15,17 @@ mod closing;
 mod gate;
 mod idle;
 mod inside;
+mod lane;
+mod permits;
 mod pool;
 mod ring;
 mod room;
 mod shutdown;
 mod sleep;
+mod slot;
 mod submit;
 mod timer;
+mod tracked;
 mod window;
 mod worker;
 

@@ -1,8 +1,8 @@
-//! The pool of the models: the real modules, tasks that are numbers, one lane's queue; and the glue of `shared.rs`.
+//! The pool of the models: the real modules, tasks that are numbers; and the glue of `shared.rs`.
 
-use super::Ring;
+use super::lane::Lane;
+use super::tracked::Delayed;
 use crate::clock::Moment;
-use crate::delay::DelayQueue;
 use crate::drain::Drain;
 use crate::gate::{Gate, Inside};
 use crate::idle::{Idle, is_at_rest};
@@ -27,13 +27,24 @@ pub(super) enum End {
     Evicted,
 }
 
+/// `shared.rs`.
+pub(super) struct Telling<'a> {
+    pool: &'a Pool,
+    shedding: Option<Inside<'a>>,
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        drop(self.shedding.take());
+        self.pool.idle.tell();
+    }
+}
+
 type Process = Box<dyn Fn(&Pool, &Runner, u64) + Send + Sync>;
 
 pub(super) struct Pool {
     pub(super) sleep: Sleep,
-    pub(super) queue: Ring,
-    /// By lane: only the lanes' delay queues are told apart.
-    pub(super) delays: Vec<DelayQueue<u64>>,
+    pub(super) lanes: Vec<Lane>,
     has_delays: AtomicBool,
     clock: AtomicU64,
     pub(super) timer: Timer,
@@ -74,11 +85,18 @@ impl Pool {
         Arc::new(Pool { callers, ..Pool::without_callers(workers, capacity, Box::new(process)) })
     }
 
+    pub(super) fn with_lanes(
+        workers: usize,
+        lanes: Vec<Lane>,
+        process: impl Fn(&Pool, &Runner, u64) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Pool { lanes, ..Pool::without_callers(workers, 0, Box::new(process)) })
+    }
+
     fn without_callers(workers: usize, capacity: usize, process: Process) -> Self {
         Pool {
             sleep: Sleep::new(workers),
-            queue: Ring::new(capacity),
-            delays: (0..2).map(|_| DelayQueue::new(2)).collect(),
+            lanes: vec![Lane::new(capacity)],
             has_delays: AtomicBool::new(false),
             clock: AtomicU64::new(0),
             timer: Timer::new(),
@@ -134,18 +152,25 @@ impl Pool {
         self.timer.poke(|| *self.timer_waits_until.lock().expect("not poisoned") <= moment);
     }
 
-    /// `attempt.rs`, `schedule`. A refused retry would become a letter; no model expects one.
-    pub(super) fn insert(&self, lane: usize, due: Moment, task: u64) {
+    /// A push alone: what a submit does after it is not a part of the model.
+    pub(super) fn put(&self, lane: usize, task: u64) {
+        self.lanes[lane].queue.push(task).expect("there is room");
+    }
+
+    /// `attempt.rs`, `reserve` and `let_wait`. A refused retry would become a letter; no model expects one.
+    pub(super) fn insert(&self, lane: usize, due: Moment, task: impl Into<Delayed>) {
         self.has_delays.store(true, Ordering::Relaxed);
-        let earliest = self.delays[lane].insert(due, task).expect("retries are taken in");
-        if let Some(at) = earliest {
+        let delays = &self.lanes[lane].delays;
+        delays.reserve(due).expect("retries have a place");
+        let earliest = delays.insert_reserved(due, task.into());
+        if let Some(at) = earliest.map_err(|(_, refusal)| refusal).expect("retries are taken in") {
             self.timer.arm(at);
         }
     }
 
     /// `attempt.rs`, `run` and `succeed`.
     pub(super) fn attempt(&self, runner: &Runner, task: u64) {
-        runner.start(Running { task, lane: 0, attempt: 1, since: 0 });
+        runner.start(Running { task, lane: 0, attempt: 1, since: 0, progress: 0 });
         (self.process)(self, runner, task);
         if runner.word.end() {
             self.counted.fetch_add(1, Ordering::Release);
@@ -163,47 +188,48 @@ impl Pool {
 /// `shared.rs`.
 impl Pool {
     pub(super) fn has_work(&self) -> bool {
-        !self.queue.is_empty() || self.has_due()
+        self.lanes.iter().any(|lane| lane.has_permit() && self.has_task(lane))
     }
 
-    fn has_due(&self) -> bool {
+    pub(super) fn has_task(&self, lane: &Lane) -> bool {
+        !lane.queue.is_empty() || self.has_due(lane)
+    }
+
+    fn has_due(&self, lane: &Lane) -> bool {
         if !self.has_delays.load(Ordering::Relaxed) {
             return false;
         }
-        let next = self.next_due();
+        let next = lane.delays.next_due();
         next != Moment::NEVER && next <= self.now()
     }
 
-    pub(super) fn next_due(&self) -> Moment {
-        let dues = self.delays.iter().map(DelayQueue::next_due);
-        dues.min().unwrap_or(Moment::NEVER)
+    pub(super) fn permit_appeared(&self, lane: usize) {
+        let state = self.sleep.after_push();
+        if self.has_task(&self.lanes[lane]) {
+            self.sleep.wake_by_rule(state);
+        }
     }
 
-    /// `worker.rs`, `take_due`, over the lanes.
-    pub(super) fn take_due(&self) -> Option<u64> {
+    /// `worker.rs`.
+    pub(super) fn take_due(&self, lane: &Lane, now: &mut Option<Moment>) -> Option<u64> {
         if !self.has_delays.load(Ordering::Relaxed) {
             return None;
         }
-        let mut now = None;
-        self.delays.iter().find_map(|delays| {
-            if delays.next_due() == Moment::NEVER {
-                return None;
-            }
-            let now = *now.get_or_insert_with(|| self.now());
-            let taken = delays.pop_due(now)?;
-            if taken.next > now {
-                self.timer.arm(taken.next);
-            }
-            Some(taken.item)
-        })
+        if lane.delays.next_due() == Moment::NEVER {
+            return None;
+        }
+        let now = *now.get_or_insert_with(|| self.now());
+        let taken = lane.delays.pop_due(now)?;
+        if taken.next > now {
+            self.timer.arm(taken.next);
+        }
+        Some(taken.item.task)
     }
 
-    /// `lane.rs`, `is_empty`. The flag saves the heaps' locks, which would order more than they have to.
+    /// The flag saves the heaps' locks, which would order more than they have to.
     pub(super) fn lanes_are_empty(&self) -> bool {
-        let nothing_delayed =
-            |delays: &DelayQueue<u64>| delays.next_due() == Moment::NEVER && delays.len() == 0;
-        self.queue.is_empty()
-            && (!self.has_delays.load(Ordering::Relaxed) || self.delays.iter().all(nothing_delayed))
+        let has_delays = || self.has_delays.load(Ordering::Relaxed);
+        self.lanes.iter().all(|lane| lane.queue.is_empty() && (!has_delays() || lane.delays.is_empty()))
     }
 
     pub(super) fn nothing_waits(&self) -> bool {
@@ -243,6 +269,10 @@ impl Pool {
         is_at_rest(|| self.quiet_words(but_blocked), is_empty)
     }
 
+    pub(super) fn telling(&self) -> Telling<'_> {
+        Telling { pool: self, shedding: Some(self.shedding.enter()) }
+    }
+
     pub(super) fn leave_gate(&self, inside: Inside<'_>) {
         drop(inside);
         self.became_emptier();
@@ -268,7 +298,7 @@ impl TimerHost for Pool {
     }
 
     fn next_due_after(&self, now: Moment) -> Moment {
-        let dues = self.delays.iter().map(DelayQueue::next_due);
+        let dues = self.lanes.iter().map(|lane| lane.delays.next_due());
         dues.filter(|due| *due > now).min().unwrap_or(Moment::NEVER)
     }
 

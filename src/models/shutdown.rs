@@ -51,12 +51,12 @@ impl Pool {
     }
 
     fn something_is_late(&self) -> bool {
-        self.delays.iter().any(|delays| delays.len() > 0)
+        self.lanes.iter().any(|lane| !lane.delays.is_empty())
     }
 
     /// In a window without end, whatever is delayed will be due in time.
     fn runs_out(&self) -> bool {
-        self.next_due() == Moment::NEVER && self.queue.is_empty()
+        self.lanes.iter().all(|lane| lane.delays.next_due() == Moment::NEVER && lane.queue.is_empty())
     }
 
     fn somebody_runs(&self) -> bool {
@@ -85,7 +85,7 @@ impl Pool {
         while self.gate.passed().is_none() {
             yield_now();
         }
-        self.drain.finalize(|abandoned| self.sweep(abandoned), || self.somebody_looks());
+        self.sweep();
     }
 
     pub(super) fn give_up_all(&self) {
@@ -96,11 +96,10 @@ impl Pool {
         self.idle.tell();
     }
 
-    fn sweep(&self, abandoned: &mut Vec<u64>) {
-        self.move_queued(|task| abandoned.push(task));
-        for delays in &self.delays {
-            abandoned.extend(delays.end_and_sweep().into_iter().map(|(_, task)| task));
-        }
+    fn sweep(&self) {
+        let _telling = self.telling();
+        self.drain
+            .finalize(|abandoned| self.move_waiting(|task| abandoned.push(task)), || self.somebody_looks());
     }
 
     fn give_up(&self, runner: &Runner) {
@@ -109,6 +108,7 @@ impl Pool {
             match seen.phase() {
                 Phase::Run => {
                     let Some(running) = runner.running() else { continue };
+                    let _telling = self.telling();
                     if runner.word.mark(seen) {
                         self.ended(running.task, End::Marked);
                         return;

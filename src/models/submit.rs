@@ -7,28 +7,30 @@ use std::sync::Arc;
 /// `submitter.rs`. The answer: whether it was accepted.
 impl Pool {
     pub(super) fn submit(&self, task: u64) -> bool {
+        self.submit_to(0, task)
+    }
+
+    pub(super) fn submit_to(&self, lane: usize, task: u64) -> bool {
         if self.sleep.state().is_closed() {
             return false;
         }
-        self.queue.push(task).expect("the models that submit do not fill the lane");
-        self.settle(task)
+        self.put(lane, task);
+        self.settle(lane, task)
     }
 
-    pub(super) fn settle(&self, task: u64) -> bool {
+    pub(super) fn settle(&self, lane: usize, task: u64) -> bool {
         let state = self.sleep.after_push();
         if state.is_closed() {
             return self.settle_late(task);
         }
-        self.sleep.wake_by_rule(state);
+        if self.lanes[lane].has_permit() {
+            self.sleep.wake_by_rule(state);
+        }
         true
     }
 
     fn settle_late(&self, task: u64) -> bool {
-        let refused = self.drain.settle_late(
-            task,
-            |late| self.move_queued(|task| late.push((task, task))),
-            || self.somebody_looks(),
-        );
+        let refused = self.drain.settle_late(task, |late| self.move_late(late), || self.somebody_looks());
         if refused.is_some() {
             self.idle.tell();
             return false;
@@ -37,10 +39,18 @@ impl Pool {
         true
     }
 
-    pub(super) fn move_queued(&self, mut to: impl FnMut(u64)) {
-        while let Some(task) = self.queue.pop() {
-            to(task);
+    /// Takes everything out, and closes the delay queues for good.
+    pub(super) fn move_waiting(&self, mut to: impl FnMut(u64)) {
+        for lane in &self.lanes {
+            while let Some(task) = lane.queue.pop() {
+                to(task);
+            }
+            lane.delays.end_and_sweep().into_iter().for_each(|(_, delayed)| to(delayed.task));
         }
+    }
+
+    pub(super) fn move_late(&self, late: &mut Vec<(u64, u64)>) {
+        self.move_waiting(|task| late.push((task, task)));
     }
 
     pub(super) fn displace_oldest(&self, task: u64) -> bool {
@@ -49,19 +59,15 @@ impl Pool {
             self.leave_gate(inside_gate);
             return false;
         }
-        let displaced = self.queue.force_push(task);
+        let displaced = self.lanes[0].queue.force_push(task);
         if let Some(displaced) = displaced {
             self.ended(displaced, End::Evicted);
         }
-        let shedding = displaced.map(|_| self.shedding.enter());
+        let _telling = displaced.map(|_| self.telling());
         drop(inside_gate);
-        let accepted = self.settle(task);
+        let accepted = self.settle(0, task);
         if let Some(displaced) = displaced {
             self.drop_payload(displaced);
-        }
-        if shedding.is_some() {
-            drop(shedding);
-            self.idle.tell();
         }
         accepted
     }

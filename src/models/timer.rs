@@ -3,10 +3,13 @@
 //! The main thread is a busy worker whose failed attempt leaves a retry behind. The clock moves when it says so, and a
 //! wait of the timer ends only if the clock has reached its deadline.
 
+use super::lane::Lane;
 use super::pool::Pool;
+use super::tracked::{Delayed, Tracked};
 use super::worker::Worker;
 use super::{Latch, check, join, only_the_end_is_left, spawn};
 use crate::clock::Moment;
+use crate::stage::Stage;
 use std::sync::Arc;
 
 fn at(nanos: u64) -> Moment {
@@ -96,9 +99,38 @@ fn a_take_arms_the_timer_for_the_entry_behind_it() {
 #[test]
 fn what_becomes_due_while_the_timer_fires_is_not_passed_over() {
     check(2, || {
-        let (pool, has_run) = pool_with_latches();
+        let has_run = Arc::new(<[Latch; 2]>::default());
+        let opened = Arc::clone(&has_run);
+        let lanes = vec![Lane::new(1), Lane::new(1)];
+        let pool = Pool::with_lanes(1, lanes, move |_, _, task| opened[task as usize].open());
         pool.insert(0, at(1), 0);
         pool.insert(1, at(2), 1);
         beside_the_timer(&pool, false, || one_after_the_other(&pool, &has_run));
+    });
+}
+
+/// Task 0 is due, but its lane is at its limit; it covers task 1. With its cancel nobody but the canceller can arm the
+/// timer for that one.
+#[test]
+fn a_cancel_arms_the_timer_for_the_entry_behind_it() {
+    check(2, || {
+        let has_run = Arc::new(Latch::default());
+        let opened = Arc::clone(&has_run);
+        let pool = Pool::with_lanes(1, vec![Lane::limited(1)], move |_, _, task| {
+            assert_eq!(task, 1, "the other one is cancelled");
+            opened.open();
+        });
+        assert!(pool.lanes[0].try_acquire());
+        let tracked = Tracked::new(Stage::Delayed);
+        pool.insert(0, at(1), Delayed { task: 0, tracked: Some(Arc::clone(&tracked)) });
+        pool.insert(0, at(2), 1);
+        beside_the_timer(&pool, false, || {
+            pool.pass_time_to(at(1));
+            assert!(pool.cancel_delayed(0, &tracked));
+            assert!(pool.lanes[0].release());
+            pool.permit_appeared(0);
+            pool.pass_time_to(at(2));
+            has_run.wait();
+        });
     });
 }

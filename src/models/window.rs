@@ -15,7 +15,7 @@ fn each_task_is_run_or_swept_or_handed_back_or_marked() {
     check(3, || {
         let pool = Pool::new(1, 2, |_, _, _| {});
         for task in 0..2 {
-            pool.queue.push(task).expect("there is room");
+            pool.put(0, task);
         }
         fence(Ordering::SeqCst);
         let workers = spawn_workers(&pool);
@@ -70,7 +70,7 @@ fn what_runs_is_told_whole() {
         for n in 1..=2 {
             runner.word.look();
             fence(Ordering::SeqCst);
-            runner.start(Running { task: n, lane: 0, attempt: 1, since: n });
+            runner.start(Running { task: n, lane: 0, attempt: 1, since: n, progress: 0 });
             assert!(runner.word.end());
             runner.word.tidy();
         }

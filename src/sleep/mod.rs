@@ -92,12 +92,14 @@ impl Sleep {
     }
 
     /// A look at the word that orders nothing: for refusing early, for contexts and for numbers.
+    #[inline]
     pub(crate) fn state(&self) -> State {
         State(self.state.load(Ordering::Relaxed))
     }
 
     /// The second half of a submit: what was made visible before this call is seen by whoever falls asleep after it.
     /// The caller settles a closed pool and then applies [`Sleep::wake_by_rule`].
+    #[inline]
     pub(crate) fn after_push(&self) -> State {
         // Ordering: partner of the fences in `sleep` and `found`.
         fence(Ordering::SeqCst);
@@ -111,6 +113,7 @@ impl Sleep {
     }
 
     /// Wakes one sleeper if somebody sleeps and nobody searches.
+    #[inline]
     pub(crate) fn wake_by_rule(&self, state: State) {
         if state.wants_wake() {
             self.wake_one();
@@ -149,6 +152,7 @@ impl Sleep {
 
     /// A worker has taken something, alive or dead. Ends its search before any user code runs; if it was the last one
     /// that searched and work is left, the next sleeper is woken.
+    #[inline]
     pub(crate) fn found(&self, activity: &mut Activity, has_work: impl FnOnce() -> bool) {
         if *activity == Activity::Busy {
             return;
@@ -176,6 +180,14 @@ impl Sleep {
             *activity = Activity::Searching;
         }
         started.is_ok()
+    }
+
+    /// Counts as searching in any case: a permit that came back may let something start, and this worker looks for it.
+    pub(crate) fn start_searching(&self, activity: &mut Activity) {
+        if *activity == Activity::Busy {
+            *activity = Activity::Searching;
+            self.move_count(0, State::ONE_SEARCHING);
+        }
     }
 
     /// A search that ends without a task; the caller goes to sleep, or leaves, and looks again there.

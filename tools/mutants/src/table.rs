@@ -1,7 +1,9 @@
 //! What is taken away, and which model must fail for it.
 
 mod closing;
+mod limit;
 mod sleeping;
+mod tracked;
 mod waiting;
 mod window;
 
@@ -26,5 +28,7 @@ impl Mutant {
 }
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
-    [sleeping::MUTANTS, closing::MUTANTS, window::MUTANTS, waiting::MUTANTS].into_iter().flatten()
+    [sleeping::MUTANTS, closing::MUTANTS, window::MUTANTS, waiting::MUTANTS, limit::MUTANTS, tracked::MUTANTS]
+        .into_iter()
+        .flatten()
 }

@@ -141,8 +141,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         let now = crate::timer::TimerHost::now(pool);
         pool.sleep.sleep(self.me, &mut self.activity, |state| {
             pool.idle.tell_fenced();
-            let due = pool.delays.iter().any(|delays| delays.next_due() <= now);
-            state.is_aborting() || due || !pool.queue.is_empty() ||",
+            let due = |lane: &super::lane::Lane| lane.delays.next_due() <= now || !lane.queue.is_empty();
+            state.is_aborting() || pool.lanes.iter().any(due) ||",
         test: "timer::a_sleeper_is_woken_for_what_is_due",
         purpose: "the timer fires between the reading and the announcement",
     },
@@ -183,16 +183,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "delay: an insert does not arm",
         file: "src/delay.rs",
-        find: "Ok(is_earliest.then_some(earliest))",
-        replace: "Ok(is_earliest.then_some(earliest).filter(|_| false))",
+        find: "        is_earliest.then_some(earliest)",
+        replace: "        is_earliest.then_some(earliest).filter(|_| false)",
         test: "timer::a_sleeper_is_woken_for_what_is_due",
         purpose: "the timer does not know of the first entry",
     },
     Mutant {
         name: "delay: a take does not arm",
         file: "src/delay.rs",
-        find: "        Some(Due { item, next })",
-        replace: "        Some(Due { item, next: next.max(Moment::NEVER) })",
+        find: "        Some(Due { item, due, next })",
+        replace: "        Some(Due { item, due, next: next.max(Moment::NEVER) })",
         test: "timer::a_take_arms_the_timer_for_the_entry_behind_it",
         purpose: "the timer does not know of the entry that a take uncovers",
     },

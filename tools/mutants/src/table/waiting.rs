@@ -126,17 +126,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "shedding: not waited for (glue)",
         file: "src/models/submit.rs",
-        find: "displaced.map(|_| self.shedding.enter())",
-        replace: "displaced.map(|_| self.shedding.enter()).filter(|_| false)",
+        find: "displaced.map(|_| self.telling())",
+        replace: "displaced.map(|_| self.telling()).filter(|_| false)",
         test: "idle::a_displacing_submit_does_not_keep_the_waiter",
         purpose: "the displaced payload is dropped after `wait_idle` has returned",
     },
     Mutant {
         name: "shedding: left without telling (glue)",
-        file: "src/models/submit.rs",
-        find: r"            drop(shedding);
-            self.idle.tell();",
-        replace: "            drop(shedding);",
+        file: "src/models/pool.rs",
+        find: r"        drop(self.shedding.take());
+        self.pool.idle.tell();",
+        replace: "        drop(self.shedding.take());",
         test: "idle::a_displacing_submit_does_not_keep_the_waiter",
         purpose: "nobody else tells",
     },

@@ -1,0 +1,82 @@
+//! The attempt that runs, as its context asks it.
+
+use crate::clock::Moment;
+use crate::config::UserCode;
+use crate::context::ContextHost;
+use crate::error::{Interrupted, SubmitResult};
+use crate::event::{Event, Progress};
+use crate::meter::Meter;
+use crate::options::TaskOptions;
+use crate::processor::Processor;
+use crate::shared::Shared;
+use crate::slot::Slot;
+use crate::task::{TaskId, TaskInfo};
+use crate::word::{Phase, Runner};
+use std::time::Instant;
+
+pub(crate) struct Current<'a, P: Processor> {
+    pub(crate) shared: &'a Shared<P>,
+    pub(crate) user: &'a UserCode<P>,
+    pub(crate) runner: &'a Runner,
+    pub(crate) slot: Option<&'a Slot<P>>,
+    pub(crate) lane: usize,
+    pub(crate) id: TaskId,
+    pub(crate) attempt: u32,
+    /// When the attempt has run for too long.
+    pub(crate) timeout_at: Moment,
+    pub(crate) meter: Meter,
+}
+
+impl<P: Processor> Current<'_, P> {
+    fn info(&self) -> TaskInfo {
+        let key = self.slot.and_then(|slot| slot.key.clone());
+        self.shared.lanes[self.lane].info(self.id, self.attempt, key)
+    }
+
+    pub(crate) fn is_timed_out(&self, now: Option<Moment>) -> bool {
+        self.timeout_at != Moment::NEVER && now.is_some_and(|now| now >= self.timeout_at)
+    }
+}
+
+impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
+    fn submit_to(
+        &self,
+        lane: &str,
+        payload: P::Payload,
+        options: Option<TaskOptions>,
+    ) -> SubmitResult<P::Payload> {
+        self.shared.submit_named(lane, payload, options)
+    }
+
+    fn shown(&self, at: Moment) -> Instant {
+        self.shared.clock.shown(at)
+    }
+
+    fn interruption(&self) -> Option<Interrupted> {
+        if self.slot.is_some_and(|slot| slot.stage.is_cancel_requested()) {
+            Some(Interrupted::Cancelled)
+        } else if self.shared.sleep.state().is_aborting() {
+            Some(Interrupted::ShutDown)
+        } else if self.timeout_at != Moment::NEVER && self.shared.clock.now() >= self.timeout_at {
+            Some(Interrupted::TimedOut)
+        } else {
+            None
+        }
+    }
+
+    fn report_progress(&self, progress: Progress) {
+        if self.runner.word.read().phase() == Phase::Marked {
+            // A shutdown has told the task's end.
+            return;
+        }
+        let now = self.shared.clock.now();
+        self.runner.progressed(now.nanos());
+        if let Some(slot) = self.slot {
+            slot.set_progress(self.attempt, progress);
+        }
+        if self.shared.has_events && self.meter.report(now, progress) {
+            let event = Event::Progress { task: &self.info(), progress };
+            self.shared.tell_while_running(self.user, self.runner, &event);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Waiting, where it may mean running: a manual pool has no thread but the one that waits.
+
+use crate::clock::Moment;
+use crate::idle::TimeOver;
+use crate::inside;
+use crate::processor::Processor;
+use crate::room::Waited;
+use crate::shared::{Shared, Stepping, Turn};
+use crate::timer::TimerHost;
+
+/// What happens on a manual pool at the very end of a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtEnd {
+    /// What can run at that moment still runs.
+    RunOn,
+    /// Nothing more is started: the window of a shutdown is over.
+    Stop,
+}
+
+impl<P: Processor> Shared<P> {
+    /// Waits until `condition` holds or `end` has come. On a manual pool, waiting is running.
+    pub(crate) fn wait_for(
+        &self,
+        condition: impl Fn() -> bool,
+        end: impl Fn() -> Moment,
+        at_end: AtEnd,
+    ) -> bool {
+        if self.manual.is_some() {
+            return self.step_until(condition, end, at_end);
+        }
+        let time_left = || {
+            let end = end();
+            if self.clock.now() < end { Ok(self.clock.instant(end)) } else { Err(TimeOver) }
+        };
+        self.idle.wait(condition, time_left)
+    }
+
+    /// Runs tasks, and moves the clock where none can start, until `condition` holds, the clock has come to `end`, or
+    /// nothing will ever start.
+    pub(crate) fn step_until(
+        &self,
+        condition: impl Fn() -> bool,
+        end: impl Fn() -> Moment,
+        at_end: AtEnd,
+    ) -> bool {
+        loop {
+            if condition() {
+                return true;
+            }
+            if inside::is_inside(self.id) {
+                return false;
+            }
+            let Some(manual) = &self.manual else { return false };
+            // A processor may have moved the clock, so the end is looked at before each turn.
+            let (now, end) = (self.clock.now(), end());
+            if now > end || (now == end && at_end == AtEnd::Stop) {
+                return false;
+            }
+            if self.turn() != Turn::Nothing {
+                continue;
+            }
+            // Other threads may step as well: a look that one of their turns, or an offer, has outdated says nothing.
+            let word = &self.workers[0].station.runner.word;
+            let seen = word.read();
+            if condition() {
+                return true;
+            }
+            let stepping = manual.worker.lock();
+            let is_stuck = match &*stepping {
+                Stepping::Free(_) => !self.has_work(),
+                Stepping::Gone => true,
+                Stepping::Taken => false,
+            };
+            if !is_stuck || word.read() != seen {
+                continue;
+            }
+            let next = self.next_due_after(now).min(end);
+            if next == Moment::NEVER || now == end {
+                return false;
+            }
+            manual.clock.advance_to(next);
+        }
+    }
+
+    /// Waiting for room on a manual pool.
+    pub(crate) fn step_for_room<T>(
+        &self,
+        item: T,
+        push: impl Fn(T) -> Result<(), T>,
+        until: Moment,
+    ) -> Waited<T> {
+        let waiting = std::cell::Cell::new(Some(item));
+        let is_closed = || self.sleep.state().is_closed();
+        let pushed = || {
+            let refused = waiting.take().and_then(|item| push(item).err());
+            waiting.set(refused);
+            let item = waiting.take();
+            let is_in = item.is_none();
+            waiting.set(item);
+            is_in
+        };
+        self.step_until(|| is_closed() || pushed(), || until, AtEnd::RunOn);
+        match waiting.take() {
+            None => Waited::Pushed,
+            Some(item) if is_closed() => Waited::Closed(item),
+            Some(item) => Waited::TimedOut(item),
+        }
+    }
+
+    /// One turn of a manual pool's worker on this thread. From inside, and on a pool with threads, nothing.
+    pub(crate) fn turn(&self) -> Turn {
+        let Some(manual) = &self.manual else { return Turn::Nothing };
+        if inside::is_inside(self.id) {
+            return Turn::Nothing;
+        }
+        let worker = {
+            let mut stepping = manual.worker.lock();
+            loop {
+                match std::mem::replace(&mut *stepping, Stepping::Taken) {
+                    Stepping::Free(worker) => break worker,
+                    Stepping::Taken => stepping = manual.stepped.wait(stepping),
+                    Stepping::Gone => {
+                        *stepping = Stepping::Gone;
+                        return Turn::Nothing;
+                    }
+                }
+            }
+        };
+        // No lock is held while user code runs.
+        let (turn, mut worker) = worker.turn();
+        while self.drain.is_forsaken() {
+            // The pool was dropped in this turn: its worker has to leave, or the two would keep each other.
+            let Some(left) = worker else { break };
+            worker = left.turn().1;
+        }
+        *manual.worker.lock() = worker.map_or(Stepping::Gone, Stepping::Free);
+        manual.stepped.notify_all();
+        turn
+    }
+}

@@ -1,0 +1,90 @@
+//! Telling the listeners. Without any, nothing of it costs more than a look at a flag.
+
+use crate::config::UserCode;
+use crate::error::{RejectReason, SubmitResult};
+use crate::event::Event;
+use crate::inside;
+use crate::processor::Processor;
+use crate::shared::Shared;
+use crate::task::{Outcome, TaskInfo};
+use crate::word::{Phase, Runner};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl<P: Processor> Shared<P> {
+    /// Tells every listener, on a thread that is inside the pool. A panic in one skips no other.
+    pub(crate) fn tell(&self, user: &UserCode<P>, event: &Event<'_>) {
+        for hook in &user.on_event {
+            self.guard.run(|| hook(event));
+        }
+    }
+
+    /// As [`Shared::tell`], of a task that runs: once a shutdown has told its end, the listeners that are left hear nothing
+    /// more of it.
+    pub(crate) fn tell_while_running(&self, user: &UserCode<P>, runner: &Runner, event: &Event<'_>) {
+        for hook in &user.on_event {
+            if runner.word.read().phase() == Phase::Marked {
+                return;
+            }
+            self.guard.run(|| hook(event));
+        }
+    }
+
+    /// Tells on a thread that comes from outside: it is inside while it does, and the telling counts as depth.
+    pub(crate) fn tell_from_outside(&self, event: &Event<'_>) {
+        if !self.has_events {
+            return;
+        }
+        let user = self.user();
+        {
+            let _inside = inside::enter_submit(self.id, None);
+            if let Some(user) = &user {
+                self.tell(user, event);
+            }
+        }
+        self.release(user);
+    }
+
+    pub(crate) fn tell_ended(&self, task: &TaskInfo, outcome: Outcome) {
+        self.tell_from_outside(&Event::Ended { task, outcome, ran: None });
+    }
+
+    /// The end of a task that ran on this thread.
+    pub(crate) fn tell_ran(
+        &self,
+        user: &UserCode<P>,
+        task: &TaskInfo,
+        outcome: Outcome,
+        ran: Option<Duration>,
+    ) {
+        self.tell(user, &Event::Ended { task, outcome, ran });
+    }
+
+    /// A refusal. Nothing is told of one so deep that no policy may act: a listener that submits on refusals would be
+    /// called for ever.
+    pub(crate) fn tell_refused(&self, lane: usize, reason: RejectReason) {
+        if self.has_events && inside::depth() < inside::MAX_DEPTH {
+            self.tell_from_outside(&Event::Refused { lane: &self.lanes[lane].name, reason });
+        }
+    }
+
+    /// The answer to a submit.
+    pub(crate) fn tell_answer(&self, lane: usize, key: Option<Arc<str>>, answer: &SubmitResult<P::Payload>) {
+        if !self.has_events {
+            return;
+        }
+        let queue = &self.lanes[lane];
+        match answer {
+            // Nor of an acceptance: a listener may submit on those too.
+            SubmitResult::Accepted(_) if inside::depth() >= inside::MAX_DEPTH => {}
+            SubmitResult::Accepted(id) => {
+                let task = &queue.info(*id, 0, key);
+                self.tell_from_outside(&Event::Accepted { task });
+            }
+            SubmitResult::Rejected(refusal) => self.tell_refused(lane, refusal.reason()),
+            SubmitResult::Dropped(_) => self.tell_refused(lane, RejectReason::Dropped),
+            // Its attempt has told what there is to tell.
+            SubmitResult::CallerRun(_) => {}
+        }
+    }
+}

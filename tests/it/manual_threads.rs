@@ -1,0 +1,51 @@
+//! A pool without threads that several threads step.
+
+use crate::support::{Job, LONG, Watchdog, assert_rest, builder, ms, rounds};
+use dockhand::{Lane, RetryPolicy, TaskOptions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Each waits for what it has offered, whoever runs it.
+#[test]
+fn several_threads_may_step_one_pool() {
+    let _dog = Watchdog::new();
+    let lane = Lane::new("default").queue_capacity(3).delay_capacity(16).max_concurrency(1);
+    let retry = RetryPolicy::fixed(ms(1)).max_retries(2);
+    let pool = builder(1).lane(lane.retry(retry)).build_manual().unwrap();
+    let (busy, each) = (Arc::new(AtomicUsize::new(0)), rounds(4000, 20));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (pool, busy) = (&pool, &busy);
+            scope.spawn(move || {
+                for n in 0..each {
+                    let busy = Arc::clone(busy);
+                    let job = Job::new(move |cx| {
+                        assert_eq!(busy.fetch_add(1, Ordering::SeqCst), 0, "two at a time");
+                        std::thread::yield_now();
+                        busy.fetch_sub(1, Ordering::SeqCst);
+                        if cx.attempt() < 3 { Err("again".into()) } else { Ok(()) }
+                    });
+                    match (thread + n) % 4 {
+                        0 => drop(pool.submitter().submit_timeout(job, LONG).into_result().unwrap()),
+                        1 => {
+                            let later = TaskOptions::new().delay(ms(n as u64 % 5));
+                            if let Ok(handle) = pool.submitter().submit_tracked_with(job, later) {
+                                handle.wait().unwrap();
+                            }
+                        }
+                        2 => {
+                            if let Ok(handle) = pool.submitter().submit_tracked(job) {
+                                handle.wait().unwrap();
+                            }
+                        }
+                        _ => pool.wait_idle(Duration::MAX).unwrap(),
+                    }
+                }
+            });
+        }
+    });
+    pool.wait_idle(Duration::MAX).unwrap();
+    assert_eq!(pool.metrics().counts.dead_lettered, 0);
+    assert_rest(&pool);
+}

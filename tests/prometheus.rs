@@ -1,0 +1,362 @@
+//! What the collector exposes, read by a parser that shares no code with the client that writes it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use dockhand::metrics::{Histogram, PoolMetrics};
+use dockhand::{
+    Lane, ManualClock, ManualPool, OverloadPolicy, ProcessorFn, RetryPolicy, TaskOptions, Timing, WorkerPool,
+    processor_fn,
+};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use prometheus_parse::{HistogramCount, Labels, Scrape, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const WATCHDOG: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What was exposed.
+struct Exposition {
+    text: String,
+    scrape: Scrape,
+}
+
+impl Exposition {
+    fn of(registry: &Registry) -> Self {
+        let mut text = String::new();
+        encode(&mut text, registry).unwrap();
+        assert!(text.ends_with("# EOF\n"));
+        let scrape = Scrape::parse(text.lines().map(|line| Ok(line.to_string()))).unwrap();
+        let read = scrape.samples.iter().map(|sample| match &sample.value {
+            Value::Histogram(buckets) => buckets.len(),
+            _ => 1,
+        });
+        let written = text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(read.sum::<usize>(), written, "a line was not understood:\n{text}");
+        Exposition { text, scrape }
+    }
+
+    fn find(&self, name: &str, labels: &[(&str, &str)]) -> &Value {
+        let wanted: HashMap<_, _> =
+            labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let is_wanted = |found: &Labels| **found == wanted;
+        let mut found =
+            self.scrape.samples.iter().filter(|sample| sample.metric == name && is_wanted(&sample.labels));
+        let first = found.next().unwrap_or_else(|| panic!("no {name}{labels:?} in\n{}", self.text));
+        assert!(found.next().is_none(), "{name}{labels:?} twice");
+        &first.value
+    }
+
+    fn number(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        match self.find(name, labels) {
+            Value::Counter(n) | Value::Gauge(n) | Value::Untyped(n) => *n,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    fn buckets(&self, name: &str, labels: &[(&str, &str)]) -> &[HistogramCount] {
+        match self.find(name, labels) {
+            Value::Histogram(buckets) => buckets,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.scrape.samples.iter().any(|sample| sample.metric == name)
+    }
+
+    fn assert_shows(&self, metrics: &PoolMetrics) {
+        for lane in &metrics.lanes {
+            let (name, counts) = (lane.name.as_str(), &lane.counts);
+            let answers = [
+                ("accepted", counts.accepted),
+                ("rejected", counts.rejected),
+                ("caller_run", counts.caller_run),
+                ("dropped", counts.dropped),
+            ];
+            for (answer, n) in answers {
+                let labels = [("lane", name), ("answer", answer)];
+                assert_eq!(self.number("dockhand_submits_total", &labels), n as f64, "{name}, {answer}");
+            }
+            let outcomes = [
+                ("succeeded", counts.succeeded),
+                ("dead_lettered", counts.dead_lettered),
+                ("cancelled", counts.cancelled),
+                ("expired", counts.expired),
+                ("evicted", counts.evicted),
+                ("abandoned", counts.abandoned),
+            ];
+            for (outcome, n) in outcomes {
+                let labels = [("lane", name), ("outcome", outcome)];
+                assert_eq!(self.number("dockhand_tasks_total", &labels), n as f64, "{name}, {outcome}");
+            }
+            let numbers = [
+                ("attempts_total", counts.attempts),
+                ("retries_total", counts.retries),
+                ("panics_total", counts.panics),
+                ("timeouts_total", counts.timeouts),
+                ("queue_length", counts.queued),
+                ("queue_capacity", lane.queue_capacity as u64),
+                ("delayed", counts.delayed),
+                ("delay_capacity", lane.delay_capacity as u64),
+                ("running", counts.running),
+            ];
+            for (what, n) in numbers {
+                let exposed = self.number(&format!("dockhand_{what}"), &[("lane", name)]);
+                assert_eq!(exposed, n as f64, "{name}, {what}");
+            }
+            self.assert_shows_times("dockhand_queue_wait_seconds", name, &lane.wait);
+            self.assert_shows_times("dockhand_run_seconds", name, &lane.run);
+            self.assert_shows_times("dockhand_caller_run_seconds", name, &lane.caller_run);
+        }
+        assert_eq!(self.number("dockhand_letters", &[]), metrics.letters as f64);
+        assert_eq!(self.number("dockhand_letters_evicted_total", &[]), metrics.letters_evicted as f64);
+        assert_eq!(self.number("dockhand_hook_panics_total", &[]), metrics.hook_panics as f64);
+    }
+
+    fn assert_shows_times(&self, family: &str, lane: &str, times: &Histogram) {
+        let labels = [("lane", lane)];
+        let (count, sum) = (times.count() as f64, times.sum().as_secs_f64());
+        assert_eq!(self.number(&format!("{family}_count"), &labels), count, "{family} of {lane}");
+        assert_eq!(self.number(&format!("{family}_sum"), &labels), sum, "{family} of {lane}");
+        let buckets = self.buckets(family, &labels);
+        assert_is_histogram(buckets, count);
+        // The buckets and the quantiles tell of the same values: each is in the bucket that holds its rank.
+        for q in [0.1, 0.5, 0.9, 1.0].into_iter().filter(|_| count > 0.0) {
+            let rank = (q * count).ceil();
+            let holds_it = buckets.iter().position(|bucket| bucket.count >= rank).unwrap();
+            let value = times.quantile(q).as_secs_f64();
+            let least = holds_it.checked_sub(1).map_or(0.0, |before| buckets[before].less_than);
+            assert!(
+                (least..=buckets[holds_it].less_than).contains(&value),
+                "{q} of {family} of {lane}: {value}"
+            );
+        }
+    }
+}
+
+fn assert_is_histogram(buckets: &[HistogramCount], count: f64) {
+    assert!(buckets.is_sorted_by(|a, b| a.less_than < b.less_than), "{buckets:?}");
+    assert!(buckets.is_sorted_by(|a, b| a.count <= b.count), "{buckets:?}");
+    let last = buckets.last().unwrap();
+    assert_eq!((last.less_than, last.count), (f64::INFINITY, count), "{buckets:?}");
+}
+
+fn registry_of<P: dockhand::Processor>(pool: &WorkerPool<P>) -> Registry {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(pool.collector()));
+    registry
+}
+
+#[derive(Clone, Copy)]
+enum Work {
+    Take(Duration),
+    Fail,
+    Panic,
+}
+
+/// A pool whose tasks take time by its clock, with a lane for each way to be full.
+fn every_lane(clock: &ManualClock) -> ManualPool<ProcessorFn<Work, (), &'static str>> {
+    let works = clock.clone();
+    let full = |name: &str, policy| Lane::new(name).queue_capacity(1).overload(policy);
+    WorkerPool::builder(processor_fn(move |work: &mut Work, _cx| match *work {
+        Work::Take(time) => {
+            works.advance(time);
+            Ok(())
+        }
+        Work::Fail => Err("no"),
+        Work::Panic => panic!("as it should"),
+    }))
+    .timing(Timing::Full)
+    .lane(full("evicts", OverloadPolicy::DropOldest))
+    .lane(full("drops", OverloadPolicy::DropIncoming))
+    .lane(full("runs", OverloadPolicy::CallerRuns))
+    .lane(full("rejects", OverloadPolicy::Reject))
+    .lane(Lane::new("times-out").attempt_timeout(SECOND))
+    .lane(Lane::new("limited").max_concurrency(3))
+    .retry(RetryPolicy::fixed(60 * SECOND).max_retries(2))
+    .dead_letter_capacity(2)
+    .dead_letter_sink(|_| panic!("a broken sink"))
+    .build_manual_on(clock)
+    .unwrap()
+}
+
+#[test]
+fn what_is_exposed_is_what_the_pool_counts_for_every_answer_and_every_outcome() {
+    let clock = ManualClock::new();
+    let pool = every_lane(&clock);
+    let registry = registry_of(&pool);
+    Exposition::of(&registry).assert_shows(&pool.metrics());
+
+    for lane in ["evicts", "drops", "runs", "rejects"] {
+        let submitter = pool.submitter_for(lane).unwrap();
+        for millis in 1..=2 {
+            let _ = submitter.submit(Work::Take(Duration::from_millis(millis)));
+        }
+    }
+    let limited = pool.submitter_for("limited").unwrap();
+    for work in [Work::Take(SECOND / 7), Work::Fail, Work::Panic] {
+        limited.submit(work).into_result().unwrap();
+    }
+    let times_out = pool.submitter_for("times-out").unwrap();
+    times_out.submit(Work::Take(2 * SECOND)).into_result().unwrap();
+    let submitter = pool.submitter();
+    let with = |options| submitter.submit_tracked_with(Work::Take(SECOND), options).unwrap();
+    drop(with(TaskOptions::new().delay(SECOND)).cancel_on_drop());
+    let _expires = with(TaskOptions::new().ttl(SECOND / 2));
+    let _in_years = with(TaskOptions::new().delay(1_000_000_000 * SECOND));
+    clock.advance(SECOND);
+    let waiting = Exposition::of(&registry);
+    waiting.assert_shows(&pool.metrics());
+    let age = waiting.number("dockhand_oldest_queued_seconds", &[("lane", "limited")]);
+    assert_eq!(age, SECOND.as_secs_f64());
+
+    pool.run_until_idle();
+    pool.wait_idle(3600 * SECOND).unwrap_err(); // one is due in years
+    Exposition::of(&registry).assert_shows(&pool.metrics());
+    let report = pool.shutdown(Duration::ZERO);
+    assert_eq!(report.abandoned.len(), 1);
+
+    let metrics = pool.metrics();
+    let counts = &metrics.counts;
+    assert!(counts.is_conserved());
+    let ends = [counts.succeeded, counts.dead_lettered, counts.cancelled, counts.expired];
+    assert!(ends.into_iter().chain([counts.evicted, counts.abandoned]).all(|n| n > 0), "{counts:?}");
+    let answers = [counts.accepted, counts.rejected, counts.caller_run, counts.dropped];
+    assert!(answers.into_iter().chain([counts.retries, counts.panics, counts.timeouts]).all(|n| n > 0));
+    assert!(metrics.letters_evicted > 0 && metrics.hook_panics > 0);
+    let end = Exposition::of(&registry);
+    end.assert_shows(&metrics);
+    assert_eq!(end.number("dockhand_permits_limit", &[("lane", "limited")]), 3.0);
+    assert_eq!(end.number("dockhand_permits_in_use", &[("lane", "limited")]), 0.0);
+    assert!(!end.text.contains(r#"dockhand_permits_limit{lane="default"}"#));
+}
+
+#[test]
+fn each_family_has_its_help_its_type_and_its_unit_once() {
+    let registry = registry_of(&every_lane(&ManualClock::new()));
+    let text = Exposition::of(&registry).text;
+    let families: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+    assert_eq!(families.len(), 21, "{families:#?}");
+    for family in families {
+        let (name, kind) = family.split_once(' ').unwrap();
+        let heads = |what: &str| {
+            let head = format!("# {what} {name} ");
+            text.lines().filter(|line| line.starts_with(&head)).count()
+        };
+        assert_eq!((heads("HELP"), heads("TYPE")), (1, 1), "{name}");
+        assert_eq!(heads("UNIT"), usize::from(name.ends_with("_seconds")), "{name}");
+        let total = text.contains(&format!("\n{name}_total"));
+        assert_eq!(total, kind == "counter", "{name} is a {kind}");
+    }
+}
+
+#[test]
+fn counters_never_fall_and_buckets_add_up_while_work_moves() {
+    let pool = WorkerPool::builder(processor_fn(|n: &mut u64, cx: &dockhand::TaskContext<'_, u64>| {
+        thread::sleep(Duration::from_micros(*n % 300));
+        if *n % 5 == 0 && cx.attempt() == 1 { Err("again") } else { Ok(()) }
+    }))
+    .workers(4)
+    .timing(Timing::Full)
+    .retry(RetryPolicy::fixed(Duration::from_millis(1)))
+    .build()
+    .unwrap();
+    let registry = registry_of(&pool);
+    let done = Arc::new(AtomicBool::new(false));
+    let producer = thread::spawn({
+        let (submitter, done) = (pool.submitter(), Arc::clone(&done));
+        move || {
+            for n in 0..5000 {
+                assert!(submitter.submit_timeout(n, WATCHDOG).into_result().is_ok());
+            }
+            done.store(true, Ordering::Release);
+        }
+    });
+    let mut before: HashMap<String, f64> = HashMap::new();
+    let mut scrapes = 0;
+    while !done.load(Ordering::Acquire) || scrapes < 3 {
+        let exposition = Exposition::of(&registry);
+        for sample in &exposition.scrape.samples {
+            let name = format!("{}{{{}}}", sample.metric, sample.labels);
+            match &sample.value {
+                Value::Untyped(n) => {
+                    // Totals, sums and counts.
+                    let last = before.insert(name.clone(), *n).unwrap_or(0.0);
+                    assert!(last <= *n, "{name} fell from {last} to {n}");
+                }
+                Value::Histogram(buckets) => {
+                    let count =
+                        exposition.number(&format!("{}_count", sample.metric), &[("lane", "default")]);
+                    assert_is_histogram(buckets, count);
+                }
+                _ => {}
+            }
+        }
+        scrapes += 1;
+    }
+    producer.join().unwrap();
+    pool.wait_idle(WATCHDOG).unwrap();
+    let end = Exposition::of(&registry);
+    end.assert_shows(&pool.metrics());
+    let succeeded = [("lane", "default"), ("outcome", "succeeded")];
+    assert_eq!(end.number("dockhand_tasks_total", &succeeded), 5000.0);
+    assert_eq!(end.number("dockhand_run_seconds_count", &[("lane", "default")]), 6000.0);
+    let states = ["busy", "searching", "sleeping"].map(|state| ("state", state));
+    let workers = states.map(|state| end.number("dockhand_workers", &[state]));
+    assert_eq!(workers.into_iter().sum::<f64>(), 4.0);
+}
+
+#[test]
+fn a_pool_that_is_gone_shows_its_last_numbers_and_no_thread_stays_for_them() {
+    let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+        .timing(Timing::Full)
+        .build()
+        .unwrap();
+    let registry = registry_of(&pool);
+    let _ = pool.submitter().submit_batch(0..10);
+    pool.wait_idle(WATCHDOG).unwrap();
+    let last = pool.metrics();
+    drop(pool);
+    let exposition = Exposition::of(&registry);
+    exposition.assert_shows(&last);
+    for state in ["busy", "searching", "sleeping"] {
+        assert_eq!(exposition.number("dockhand_workers", &[("state", state)]), 0.0);
+    }
+}
+
+#[test]
+fn what_took_longer_than_the_last_bound_is_beyond_it() {
+    let clock = ManualClock::new();
+    let pool = every_lane(&clock);
+    let registry = registry_of(&pool);
+    for time in [SECOND, 2 * 3600 * SECOND] {
+        pool.submit(Work::Take(time)).into_result().unwrap();
+        assert!(pool.run_one());
+    }
+    let exposition = Exposition::of(&registry);
+    let buckets = exposition.buckets("dockhand_run_seconds", &[("lane", "default")]);
+    assert_is_histogram(buckets, 2.0);
+    let at_most = |time: Duration| {
+        let below = buckets.iter().filter(|bucket| bucket.less_than <= time.as_secs_f64());
+        below.map(|bucket| bucket.count).fold(0.0, f64::max)
+    };
+    assert_eq!((at_most(SECOND / 2), at_most(3 * SECOND), at_most(3 * 3600 * SECOND)), (0.0, 1.0, 1.0));
+}
+
+#[test]
+fn a_pool_that_does_not_time_its_tasks_has_no_times_to_show() {
+    let builder = || WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())));
+    let times = ["dockhand_queue_wait_seconds", "dockhand_run_seconds", "dockhand_caller_run_seconds"];
+    for (timing, shows_times, shows_ages) in
+        [(Timing::Full, true, true), (Timing::Sampled(4), true, false), (Timing::Off, false, false)]
+    {
+        let pool = builder().timing(timing).build_manual().unwrap();
+        let exposition = Exposition::of(&registry_of(&pool));
+        assert!(times.iter().all(|family| exposition.has(family) == shows_times), "{timing:?}");
+        assert_eq!(exposition.has("dockhand_oldest_queued_seconds"), shows_ages, "{timing:?}");
+    }
+}
