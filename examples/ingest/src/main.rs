@@ -21,6 +21,7 @@ mod media;
 mod notify;
 mod options;
 mod pool;
+mod previews;
 mod processor;
 mod progress;
 mod report;

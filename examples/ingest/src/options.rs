@@ -30,6 +30,14 @@ pub(crate) struct Options {
     #[arg(long, default_value = "0.1", value_parser = share)]
     pub(crate) flaky: f64,
 
+    /// Thumbnails that may be made at a time [default: as many as there are workers].
+    #[arg(long, value_name = "N")]
+    pub(crate) limit_preview: Option<NonZeroUsize>,
+
+    /// How long a notice may wait before it is given up, retries included [default: as long as it takes].
+    #[arg(long, value_parser = some_time, value_name = "DURATION")]
+    pub(crate) ttl: Option<Duration>,
+
     /// How long an interrupted run may go on: seconds, or with a unit, as in 500ms or 2.5s.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Duration,
@@ -37,6 +45,10 @@ pub(crate) struct Options {
     /// Print the totals as one line of JSON, last.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write the pool's numbers to this file at the end, as Prometheus would scrape them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prometheus: Option<PathBuf>,
 }
 
 impl Options {
@@ -60,6 +72,11 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
 }
 
+fn some_time(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time.is_zero() { Err("no time at all".to_owned()) } else { Ok(time) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +89,12 @@ mod tests {
         for bad in ["", "-1", "NaN", "inf", "1h", "1e300"] {
             assert!(duration(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_notice_has_some_time_to_arrive() {
+        assert_eq!(some_time("1ms"), Ok(Duration::from_millis(1)));
+        assert!(some_time("0").is_err());
     }
 
     #[test]

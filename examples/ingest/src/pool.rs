@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dockhand::letter::LetterFate;
-use dockhand::{BuildError, Lane, OverloadPolicy, RetryPolicy, WorkerPool};
+use dockhand::{Lane, OverloadPolicy, RetryPolicy, Timing, WorkerPool};
 
 use crate::error::classify;
 use crate::job::{NOTIFY, PARSE, PREVIEW};
@@ -22,18 +22,27 @@ const LETTERS: usize = 10_000;
 
 /// Lanes, most urgent first: what is nearly finished goes before what has not begun, so little
 /// waits between the steps.
-pub(crate) fn build(options: &Options, ingest: Ingest) -> Result<WorkerPool<Ingest>, BuildError> {
+pub(crate) fn build(options: &Options, ingest: Ingest) -> anyhow::Result<WorkerPool<Ingest>> {
     let capacity = options.capacity.get();
     let tally = Arc::clone(&ingest.tally);
-    let notify = Lane::new(NOTIFY)
+    let mut notify = Lane::new(NOTIFY)
         .overload(OverloadPolicy::DropOldest)
         .delay_capacity(capacity.max(RETRIES))
         .retry(notice_retries());
-    let preview =
+    if let Some(ttl) = options.ttl {
+        notify = notify.ttl(ttl);
+    }
+    let mut preview =
         Lane::new(PREVIEW).overload(OverloadPolicy::CallerRuns).queue_capacity(capacity.min(PREVIEWS));
-    WorkerPool::builder(ingest)
+    if let Some(limit) = options.limit_preview {
+        preview = preview.max_concurrency(limit.get());
+    }
+    let previews = Arc::clone(&ingest.previews);
+    let pool = WorkerPool::builder(ingest)
         .name("ingest")
         .workers(options.worker_count())
+        // A file takes far longer than the clock that is read for it.
+        .timing(Timing::Full)
         .queue_capacity(capacity)
         .dead_letter_capacity(LETTERS)
         .lane(notify)
@@ -45,7 +54,9 @@ pub(crate) fn build(options: &Options, ingest: Ingest) -> Result<WorkerPool<Inge
             LetterFate::Keep
         })
         .on_shed(move |shed| tally.record_shed(&shed))
-        .build()
+        .build()?;
+    previews.connect(pool.submitter_for(PREVIEW)?);
+    Ok(pool)
 }
 
 /// Spread, so that what was refused together does not come back together.

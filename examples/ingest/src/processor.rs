@@ -10,9 +10,10 @@ use image::ImageFormat;
 
 use crate::digest::read_through;
 use crate::error::IngestError;
-use crate::job::{Content, Facts, Job, NOTIFY, Notice, PREVIEW, Preview};
+use crate::job::{Content, Facts, Job, NOTIFY, Notice, Preview};
 use crate::media::{PictureDecoder, format_of, thumbnail_name, write_thumbnail};
 use crate::notify::Notifier;
+use crate::previews::Previews;
 use crate::tally::Tally;
 
 /// Parse, then preview if it is a picture, then notify. Each step offers the next one as its last
@@ -20,6 +21,7 @@ use crate::tally::Tally;
 pub(crate) struct Ingest {
     pub(crate) decoder: PictureDecoder,
     pub(crate) notifier: Notifier,
+    pub(crate) previews: Arc<Previews>,
     pub(crate) out: PathBuf,
     pub(crate) tally: Arc<Tally>,
 }
@@ -67,7 +69,8 @@ impl Ingest {
         let facts = facts(Content::Picture { width: picture.width, height: picture.height });
         self.tally.record_file(&facts);
         let preview = Preview { facts, picture: Some(picture.reduced) };
-        self.offer(PREVIEW, Job::Preview(Box::new(preview)), cx);
+        let is_taken = self.previews.offer(preview, cx)?;
+        self.count_follow_up(is_taken);
         Ok(())
     }
 
@@ -82,14 +85,13 @@ impl Ingest {
     }
 
     fn notify(&self, notice: Notice, cx: &Context<'_>) {
-        self.offer(NOTIFY, Job::Notify(Box::new(notice)), cx);
+        let refused = cx.submit(NOTIFY, Job::Notify(Box::new(notice))).into_payload();
+        self.count_follow_up(refused.is_none());
     }
 
-    /// A pool that is closing takes no follow-ups. That is no failure of the step that offered it.
-    fn offer(&self, lane: &str, job: Job, cx: &Context<'_>) {
-        if cx.submit(lane, job).into_payload().is_some() {
-            self.tally.follow_ups_refused.add(1);
-        }
+    /// A run that is ending takes no follow-ups. That is no failure of the step that offered it.
+    fn count_follow_up(&self, is_taken: bool) {
+        self.tally.follow_ups_refused.add(u64::from(!is_taken));
     }
 }
 
@@ -99,7 +101,13 @@ mod tests {
 
     fn ingest(out: &Path) -> Ingest {
         let notifier = Notifier::new("http://127.0.0.1:9/", 1);
-        Ingest { decoder: PictureDecoder::default(), notifier, out: out.to_owned(), tally: Arc::default() }
+        Ingest {
+            decoder: PictureDecoder::default(),
+            notifier,
+            previews: Arc::default(),
+            out: out.to_owned(),
+            tally: Arc::default(),
+        }
     }
 
     #[test]

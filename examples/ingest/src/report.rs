@@ -1,9 +1,10 @@
 //! The summary in words: a table, the dead letters, and the line for programs.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
-use dockhand::metrics::{Counts, LaneMetrics};
+use dockhand::metrics::{Counts, Histogram, LaneMetrics};
 use indicatif::{HumanBytes, HumanCount};
 
 use crate::summary::Summary;
@@ -27,6 +28,16 @@ const ROWS: [Row; 13] = [
     ("retries", |counts| counts.retries),
 ];
 
+type TimeRow = (&'static str, fn(&LaneMetrics) -> &Histogram, f64);
+
+/// How long tasks waited for a worker, and how long a worker took.
+const TIMES: [TimeRow; 4] = [
+    ("wait, median", |lane| &lane.wait, 0.5),
+    ("wait, 99 %", |lane| &lane.wait, 0.99),
+    ("run, median", |lane| &lane.run, 0.5),
+    ("run, 99 %", |lane| &lane.run, 0.99),
+];
+
 /// Writes all of it; the line of JSON, if wanted, comes last.
 pub(crate) fn write(summary: &Summary, json: bool, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}", table(summary))?;
@@ -41,9 +52,7 @@ pub(crate) fn write(summary: &Summary, json: bool, to: &mut impl Write) -> io::R
 }
 
 fn table(summary: &Summary) -> Table {
-    // The pool lists the last step first: it is the most urgent one.
-    let used = |lane: &&LaneMetrics| lane.counts.submitted > 0;
-    let lanes: Vec<_> = summary.metrics.lanes.iter().rev().filter(used).collect();
+    let lanes: Vec<_> = summary.used_lanes().collect();
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     let names = lanes.iter().map(|lane| lane.name.as_str());
@@ -52,10 +61,18 @@ fn table(summary: &Summary) -> Table {
         let counts = lanes.iter().map(|lane| &lane.counts).chain([&summary.metrics.counts]);
         table.add_row([name.to_owned()].into_iter().chain(counts.map(|counts| count(counts).to_string())));
     }
+    for (name, times, share) in TIMES {
+        let times = lanes.iter().map(|lane| in_millis(times(lane).quantile(share)));
+        table.add_row([name.to_owned()].into_iter().chain(times).chain([String::new()]));
+    }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+fn in_millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
 fn write_throughput(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
@@ -77,8 +94,9 @@ fn write_losses(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
     let (tally, counts) = (&summary.tally, &summary.metrics.counts);
     writeln!(to, "abandoned at the end: {}", counts.abandoned)?;
     let others = [
-        ("follow-ups refused at the end", tally.follow_ups_refused.get()),
+        ("follow-ups not taken at the end", tally.follow_ups_refused.get()),
         ("notices given up for newer ones", tally.notices_evicted.get()),
+        ("notices given up as too old", tally.notices_expired.get()),
         ("dead letters given up for newer ones", tally.letters_evicted.get()),
         ("places that could not be looked at", tally.unreadable.get()),
     ];

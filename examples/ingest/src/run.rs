@@ -1,6 +1,7 @@
 //! One run from the first file to the last outcome, and what Ctrl-C does to it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use dockhand::{ShutdownReport, WorkerPool};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 
 use crate::endpoint::Endpoint;
 use crate::job::{Job, PARSE};
@@ -17,6 +20,7 @@ use crate::media::PictureDecoder;
 use crate::notify::Notifier;
 use crate::options::Options;
 use crate::pool;
+use crate::previews::Previews;
 use crate::processor::Ingest;
 use crate::progress::Progress;
 use crate::summary::Summary;
@@ -53,11 +57,14 @@ pub(crate) fn run(options: &Options) -> Result<Summary> {
     fs::metadata(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let out = out_folder(options)?;
     let skip = out_below_root(options, &out)?;
+    let exposition = exposition_file(options)?;
     let endpoint = Endpoint::start(options.flaky)?;
     let tally = Arc::<Tally>::default();
+    let previews = Arc::<Previews>::default();
     let ingest = Ingest {
         decoder: PictureDecoder::default(),
         notifier: Notifier::new(endpoint.url(), options.worker_count()),
+        previews: Arc::clone(&previews),
         out: out.clone(),
         tally: Arc::clone(&tally),
     };
@@ -69,9 +76,13 @@ pub(crate) fn run(options: &Options) -> Result<Summary> {
         stop: Arc::default(),
         tally: Arc::clone(&tally),
     };
-    let mut conductor = Conductor::new(&pool, signals, &walk);
+    let mut conductor = Conductor::new(&pool, signals, &walk, previews);
     start_walking(walk, send)?;
     let report = conductor.conduct(options.timeout);
+    if let Some(mut file) = exposition {
+        file.write_all(exposition_of(&pool)?.as_bytes())
+            .context("cannot write the numbers for Prometheus")?;
+    }
     Ok(Summary::collect(&pool, report, tally, endpoint.answered(), out, start.elapsed()))
 }
 
@@ -81,6 +92,22 @@ fn out_folder(options: &Options) -> Result<PathBuf> {
     };
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     Ok(out.clone())
+}
+
+/// Made before the run: a path that cannot be written to should not cost one.
+fn exposition_file(options: &Options) -> Result<Option<File>> {
+    let create =
+        |path: &PathBuf| File::create(path).with_context(|| format!("cannot write {}", path.display()));
+    options.prometheus.as_ref().map(create).transpose()
+}
+
+/// What a scrape of the stopped pool shows.
+fn exposition_of(pool: &WorkerPool<Ingest>) -> Result<String> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(pool.collector()));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
 }
 
 /// The folder for the thumbnails as the walk would meet it, so that it can pass by.
@@ -112,14 +139,20 @@ struct Conductor<'a> {
     pool: &'a WorkerPool<Ingest>,
     signals: Receiver<Signal>,
     stop: Arc<AtomicBool>,
+    previews: Arc<Previews>,
     walked: bool,
     progress: Progress,
 }
 
 impl<'a> Conductor<'a> {
-    fn new(pool: &'a WorkerPool<Ingest>, signals: Receiver<Signal>, walk: &Walk) -> Self {
+    fn new(
+        pool: &'a WorkerPool<Ingest>,
+        signals: Receiver<Signal>,
+        walk: &Walk,
+        previews: Arc<Previews>,
+    ) -> Self {
         let stop = Arc::clone(&walk.stop);
-        Self { pool, signals, stop, walked: false, progress: Progress::start() }
+        Self { pool, signals, stop, previews, walked: false, progress: Progress::start() }
     }
 
     /// A pipeline ends in three steps: the producer stops, the pool becomes idle, then it is shut
@@ -138,9 +171,10 @@ impl<'a> Conductor<'a> {
         report
     }
 
-    /// After the first Ctrl-C. Says how much of the time is left; a second Ctrl-C leaves none.
+    /// After the first Ctrl-C: nothing new, no more previews, and the rest is finished. Says how much of the time is left; a second Ctrl-C leaves none.
     fn drain(&mut self, timeout: Duration) -> Duration {
         self.stop.store(true, Relaxed);
+        self.previews.cancel();
         self.progress.stopping();
         let start = Instant::now();
         match self.wait(Some(timeout)) {

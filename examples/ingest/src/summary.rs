@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dockhand::metrics::{Counts, PoolMetrics, WorkerStatus};
+use dockhand::metrics::{Counts, Histogram, LaneMetrics, PoolMetrics, WorkerStatus};
 use dockhand::{DeadLetter, ShutdownReport, WorkerPool};
 use serde::Serialize;
 
@@ -40,6 +40,25 @@ pub(crate) struct Totals {
     files: u64,
     thumbnails: u64,
     elapsed_ms: u128,
+    follow_ups_refused: u64,
+    /// In the order in which a file passes them.
+    lanes: Vec<LaneTimes>,
+}
+
+/// How long tasks waited for a worker, and how long a worker took.
+#[derive(Debug, Serialize)]
+struct LaneTimes {
+    name: String,
+    wait_ms: Quantiles,
+    run_ms: Quantiles,
+}
+
+#[derive(Debug, Serialize)]
+struct Quantiles {
+    p50: f64,
+    p90: f64,
+    p99: f64,
+    max: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,12 +102,19 @@ impl Summary {
         parse.map_or(0, |lane| lane.counts.accepted)
     }
 
+    /// The pool lists the last step first: it is the most urgent one.
+    pub(crate) fn used_lanes(&self) -> impl Iterator<Item = &LaneMetrics> {
+        self.metrics.lanes.iter().rev().filter(|lane| lane.counts.submitted > 0)
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             pool: PoolTotals::from(&self.metrics.counts),
             files: self.files(),
             thumbnails: self.tally.thumbnails.get(),
             elapsed_ms: self.elapsed.as_millis(),
+            follow_ups_refused: self.tally.follow_ups_refused.get(),
+            lanes: self.used_lanes().map(LaneTimes::from).collect(),
         }
     }
 }
@@ -98,6 +124,20 @@ impl From<DeadLetter<Job, IngestError>> for Letter {
         let info = letter.info;
         let why = format!("{} ({:?}, attempt {})", info.error, info.reason, info.task.attempt);
         Self { path: letter.payload.path().to_owned(), lane: info.task.lane, why }
+    }
+}
+
+impl From<&LaneMetrics> for LaneTimes {
+    fn from(lane: &LaneMetrics) -> Self {
+        Self { name: lane.name.clone(), wait_ms: (&lane.wait).into(), run_ms: (&lane.run).into() }
+    }
+}
+
+impl From<&Histogram> for Quantiles {
+    fn from(times: &Histogram) -> Self {
+        let millis = |q| (times.quantile(q).as_secs_f64() * 1e6).round() / 1e3;
+        let [p50, p90, p99, max] = [0.5, 0.9, 0.99, 1.0].map(millis);
+        Self { p50, p90, p99, max }
     }
 }
 

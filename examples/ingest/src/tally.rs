@@ -14,10 +14,12 @@ pub(crate) struct Tally {
     pub(crate) words: Sum,
     pub(crate) pictures: Sum,
     pub(crate) thumbnails: Sum,
-    /// Follow-ups that the pool did not take, because it was closing.
+    /// Follow-ups that were not taken, because the run was ending.
     pub(crate) follow_ups_refused: Sum,
     /// Notices that made room for newer ones.
     pub(crate) notices_evicted: Sum,
+    /// Notices that did not arrive in time.
+    pub(crate) notices_expired: Sum,
     /// Dead letters that made room for newer ones.
     pub(crate) letters_evicted: Sum,
     /// Places in the tree that could not be looked at.
@@ -53,6 +55,7 @@ impl Tally {
     pub(crate) fn record_shed(&self, shed: &Shed<Job>) {
         match shed.outcome {
             Outcome::Evicted => self.notices_evicted.add(1),
+            Outcome::Expired => self.notices_expired.add(1),
             Outcome::DeadLettered => self.letters_evicted.add(1),
             _ => {}
         }
