@@ -219,68 +219,70 @@
 #![forbid(unsafe_code)]
 
 // The flow, in the order in which a task meets it.
-mod attempt;
+mod task;
+mod options;
+mod job;
+mod submitter;
+mod submit;
 mod batch;
+mod lane;
+mod overload;
+mod worker;
+mod attempt;
+mod current;
+mod processor;
 mod context;
 mod course;
-mod current;
-mod dead_letter;
 mod ending;
 mod failure;
-mod handle;
-mod job;
-mod lane;
+mod retry;
+mod budget;
+mod dead_letter;
 mod letters;
-mod options;
-mod overload;
-mod processor;
+
+// A tracked task, as its submitter sees it.
+mod handle;
 mod slot;
 mod stage;
-mod submit;
-mod submitter;
-mod task;
-mod worker;
 
-// The pool.
-mod ages;
-mod budget;
-mod builder;
+// The pool: built, looked at, listened to, ended.
+mod pool;
 mod config;
+mod builder;
+mod start;
+mod manual;
 mod error;
 mod event;
-mod histogram;
-mod manual;
+mod tell;
 mod meter;
 pub mod metrics;
-mod pool;
+mod snapshot;
+mod histogram;
+mod ages;
 #[cfg(feature = "prometheus")]
 mod prometheus;
-mod retry;
-mod shutdown;
-mod snapshot;
-mod start;
 mod step;
-mod tell;
+mod shutdown;
+
+// Machinery that knows no user.
+mod shared;
+mod sleep;
+mod word;
+mod gate;
+mod room;
+mod idle;
+mod permits;
+mod delay;
+mod timer;
+mod drain;
+mod inside;
+mod tally;
+mod user;
+mod clock;
+mod sync;
 
 #[cfg(all(test, dockhand_loom))]
 mod models;
-
-// Machinery that knows no user.
-mod clock;
-mod delay;
-mod drain;
-mod gate;
-mod idle;
-mod inside;
-mod permits;
-mod room;
-mod shared;
-mod sleep;
-mod sync;
-mod tally;
-mod timer;
-mod user;
-mod word;
 
 #[cfg(doctest)]
 mod compile_fail;
