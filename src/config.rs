@@ -89,6 +89,8 @@ pub enum IdleStrategy {
 /// | `Sampled(n)` | of one in `n` tasks, `n` rounded up to a power of two | of those tasks | of every attempt of a lane with `slow_after` |
 /// | `Off` | none | none | none |
 ///
+/// A worker keeps the times of a lane in 8 KiB of its own, which it asks for with the first timed task.
+///
 /// Deadlines, delays and attempt timeouts are kept in any case.
 ///
 /// ```

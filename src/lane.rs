@@ -42,8 +42,10 @@ pub(crate) struct LaneQueue<P: Processor> {
     pub(crate) ages: Option<Ages>,
     /// How long caller-runs took.
     pub(crate) caller_run: Recording,
-    /// How many tasks in the queue have ended while they waited; may be behind or ahead for a moment.
-    dead: AtomicU64,
+    /// How many tasks have ended while they were queued. They keep their place until somebody passes them.
+    died: AtomicU64,
+    /// How many of those have left the queue.
+    passed: AtomicU64,
     /// The keys of what is in flight, with the task that has each.
     keys: Mutex<HashMap<Arc<str>, TaskId>>,
     /// What threads other than workers count.
@@ -77,7 +79,8 @@ impl<P: Processor> LaneQueue<P> {
             budget: budget.map(|policy| Mutex::new(Budget::new(policy))),
             ages: (timing == Timing::Full).then(|| Ages::new(config.capacity)),
             caller_run: Recording::default(),
-            dead: AtomicU64::new(0),
+            died: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
             keys: Mutex::new(HashMap::new()),
             shared: CachePadded::default(),
             accepted_told: AtomicU64::new(0),
@@ -104,26 +107,47 @@ impl<P: Processor> LaneQueue<P> {
         }
     }
 
-    /// How many tasks wait in the queue.
+    /// How many tasks wait in the queue. In this order, so that it errs towards "not empty": the length counts a push that
+    /// is half done, and what is passed in between counts for the living.
     pub(crate) fn queued(&self) -> usize {
-        // The length counts a push that is half done, so it errs towards "not empty".
-        self.queue.len().saturating_sub(self.dead())
+        let len = self.queue.len();
+        let died = self.died();
+        let dead = died.saturating_sub(self.passed());
+        len.saturating_sub(usize::try_from(dead).unwrap_or(usize::MAX))
     }
 
-    fn dead(&self) -> usize {
-        // Ordering: Acquire, partner of the changes below. A negative number means that a worker has passed a task whose
-        // canceller has not counted it yet.
-        usize::try_from(self.dead.load(Ordering::Acquire) as i64).unwrap_or(0)
+    /// How many tasks came into the queue and were not taken alive, and how many of them wait there.
+    ///
+    /// A dead task leaves the queue a moment before it counts as passed. The larger of length and number of dead counts it
+    /// until then, so that the law holds while a worker passes what was cancelled in a pool that is otherwise at rest.
+    /// Read in this order, the first number is never more than it was at the end of the reading.
+    pub(crate) fn census(&self) -> (u64, u64) {
+        let passed = self.passed();
+        let dead = self.died().saturating_sub(passed);
+        let len = self.queue.len() as u64;
+        (passed + len.max(dead), len.saturating_sub(dead))
     }
 
-    /// A task in the queue has ended; it keeps its place until a worker passes it.
+    fn died(&self) -> u64 {
+        // Ordering: Acquire, partner of `add_dead`: who sees a death sees what its canceller counted before.
+        self.died.load(Ordering::Acquire)
+    }
+
+    /// How many dead tasks have left the queue. It may be ahead of the deaths: a worker may pass a task whose canceller has
+    /// not counted it yet.
+    pub(crate) fn passed(&self) -> u64 {
+        // Ordering: Acquire, partner of `pass_dead`: who sees it passed finds it gone.
+        self.passed.load(Ordering::Acquire)
+    }
+
+    /// A task in the queue has ended; it keeps its place until somebody passes it.
     pub(crate) fn add_dead(&self) {
-        self.dead.fetch_add(1, Ordering::AcqRel);
+        self.died.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A task that had ended has left the queue.
-    pub(crate) fn remove_dead(&self) {
-        self.dead.fetch_sub(1, Ordering::AcqRel);
+    pub(crate) fn pass_dead(&self) {
+        self.passed.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Takes a key for a task; the task that has it, if one is in flight.

@@ -69,16 +69,16 @@ impl<P: Processor> Shared<P> {
     /// Decides and counts the end of a displaced task. `None` for one that had ended while it waited: no eviction.
     fn evict(&self, lane: usize, task: Task<P>) -> Option<Held<P>> {
         let queue = &self.lanes[lane];
-        queue.recorder().add(Count::Taken);
         queue.left_queue();
         match Waiting::fresh(task).end(Outcome::Evicted) {
             Some(job) => {
+                queue.recorder().add(Count::Taken);
                 queue.recorder().add(Count::Evicted);
                 self.free_key(job.slot.as_ref());
                 Some(Held { lane, was: Place::Queued, job })
             }
             None => {
-                queue.remove_dead();
+                queue.pass_dead();
                 None
             }
         }

@@ -267,17 +267,17 @@ impl<P: Processor> Shared<P> {
     /// Moves everything that waits into the report. Nothing is dropped, and nobody woken, under the drain's lock.
     fn sweep(&self) {
         let _telling = self.telling();
-        let (mut dead, mut told) = (Vec::new(), Vec::new());
+        let mut told = Vec::new();
         self.drain.finalize(
             |abandoned| {
                 self.move_waiting(|taken| {
                     let Taken { lane, was, waiting } = taken;
                     let recorder = self.lanes[lane].recorder();
-                    if was == Place::Queued {
-                        recorder.add(Count::Taken);
-                    }
                     match waiting.end(Outcome::Abandoned) {
                         Some(job) => {
+                            if was == Place::Queued {
+                                recorder.add(Count::Taken);
+                            }
                             recorder.add(Count::Abandoned);
                             if self.has_events || job.slot.is_some() {
                                 let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
@@ -288,15 +288,13 @@ impl<P: Processor> Shared<P> {
                             }
                             abandoned.push(Held { lane, was, job });
                         }
-                        None => dead.push((lane, was)),
+                        None if was == Place::Queued => self.lanes[lane].pass_dead(),
+                        None => {}
                     }
                 });
             },
             || self.somebody_looks(),
         );
-        for (lane, _) in dead.into_iter().filter(|(_, was)| *was == Place::Queued) {
-            self.lanes[lane].remove_dead();
-        }
         for (info, slot) in told {
             self.free_key(slot.as_ref());
             self.tell_ended(&info, Outcome::Abandoned);

@@ -112,11 +112,11 @@ impl<P: Processor> Shared<P> {
     fn accepted(&self, lane: &LaneQueue<P>, taken: impl Fn() -> u64) -> (u64, u64) {
         let drain = self.drain.lock();
         let taken = taken();
-        let (inside, queued) = match drain.is_finalized() {
-            true => (0, 0),
-            false => (lane.queue.len() as u64, lane.queued() as u64),
+        let (others, queued) = match drain.is_finalized() {
+            true => (lane.passed(), 0),
+            false => lane.census(),
         };
-        (lane.tell_accepted(taken + inside), queued)
+        (lane.tell_accepted(taken + others), queued)
     }
 
     pub(crate) fn status(&self) -> PoolStatus {

@@ -11,7 +11,7 @@ use crate::room::Waited;
 use crate::shared::Shared;
 use crate::slot::{Slot, SlotConfig};
 use crate::sync::Ordering;
-use crate::tally::{Count, Recorder};
+use crate::tally::Count;
 use crate::task::{Outcome, TaskId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -328,16 +328,10 @@ impl<P: Processor> Shared<P> {
             let id = waiting.task.id.as_u64();
             match waiting.end(Outcome::Abandoned) {
                 Some(job) => late.push((id, Held { lane, was, job })),
-                None if was == Place::Queued => self.pass_dead(lane, self.lanes[lane].recorder()),
+                None if was == Place::Queued => self.lanes[lane].pass_dead(),
                 None => {}
             }
         });
-    }
-
-    /// A task that had ended while it was queued has left its queue.
-    pub(crate) fn pass_dead(&self, lane: usize, recorder: Recorder<'_>) {
-        recorder.add(Count::Taken);
-        self.lanes[lane].remove_dead();
     }
 
     #[cold]

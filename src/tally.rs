@@ -21,7 +21,7 @@ pub(crate) enum Count {
     Dropped,
     /// Delayed submits that were accepted; they never are in the lane's queue.
     Admitted,
-    /// Tasks that left the lane's queue.
+    /// Tasks that left the lane's queue alive.
     Taken,
 }
 

@@ -97,9 +97,6 @@ impl<P: Processor> TaskWorker<P> {
         if shared.sleep.state().is_aborting() {
             self.hand_back(taken);
         } else {
-            if taken.was == Place::Queued {
-                shared.recorder_of(self.me, taken.lane).add(Count::Taken);
-            }
             shared.sleep.found(&mut self.activity, || shared.has_work());
             return self.work(taken);
         }
@@ -136,19 +133,20 @@ impl<P: Processor> TaskWorker<P> {
         let attempt = self.attempt(lane);
         // Read after the take, and only for a task that may be too late.
         let deadline = waiting.task.deadline;
-        let ended = if deadline != Moment::NEVER && self.shared.clock.now() >= deadline {
-            waiting.end(Outcome::Expired).map(|job| attempt.expire(Held { lane, was, job }))
-        } else {
-            let ready = match (was, waiting.task.stamp) {
-                (Place::Delayed(due), stamp) if stamp != Moment::NEVER => due,
-                (_, stamp) => stamp,
-            };
-            waiting.start().map(|job| attempt.run(job, Some(ready)))
+        let is_late = deadline != Moment::NEVER && self.shared.clock.now() >= deadline;
+        let ready = match (was, waiting.task.stamp) {
+            (Place::Delayed(due), stamp) if stamp != Moment::NEVER => due,
+            (_, stamp) => stamp,
         };
-        if ended.is_none() && was == Place::Queued {
-            self.shared.lanes[lane].remove_dead();
+        let claimed = if is_late { waiting.end(Outcome::Expired) } else { waiting.start() };
+        if was == Place::Queued {
+            match claimed {
+                Some(_) => attempt.recorder.add(Count::Taken),
+                None => self.shared.lanes[lane].pass_dead(),
+            }
         }
-        ended
+        let job = claimed?;
+        Some(if is_late { attempt.expire(Held { lane, was, job }) } else { attempt.run(job, Some(ready)) })
     }
 
     fn attempt(&self, lane: usize) -> Attempt<'_, P> {
@@ -174,8 +172,7 @@ impl<P: Processor> TaskWorker<P> {
         let told = match waiting.end(Outcome::Abandoned) {
             None => {
                 if was == Place::Queued {
-                    recorder.add(Count::Taken);
-                    shared.lanes[lane].remove_dead();
+                    shared.lanes[lane].pass_dead();
                 }
                 None
             }

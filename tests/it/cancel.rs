@@ -1,7 +1,7 @@
 //! What a cancel does to a task that runs, to its lane, and to whoever waits.
 
 use crate::support::{
-    Gate, Job, LONG, Ledger, Pool, Runs, Watchdog, accepted, assert_rest, build, builder, ms,
+    Gate, Job, LONG, Ledger, Pool, Runs, Watchdog, accepted, assert_rest, build, builder, ms, rounds,
 };
 use dockhand::letter::DeadLetterReason;
 use dockhand::{
@@ -79,6 +79,21 @@ fn stubborn(
         }
     });
     (job, counted)
+}
+
+/// A cancelled task keeps its place until a worker passes it, which may be after the pool has come to rest.
+#[test]
+fn the_counts_are_right_while_a_worker_passes_what_was_cancelled() {
+    let _dog = Watchdog::new();
+    let pool = build(builder(2));
+    for _ in 0..rounds(100_000, 10) {
+        // What keeps its place may leave none for this one.
+        let submit = |_| pool.submitter().submit_tracked(Job::ok()).ok();
+        let handles: Vec<_> = (0..4).filter_map(submit).collect();
+        handles.iter().for_each(|handle| drop(handle.cancel()));
+        pool.wait_idle(LONG).unwrap();
+        assert_rest(&pool);
+    }
 }
 
 #[test]
