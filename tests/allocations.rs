@@ -14,7 +14,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,8 @@ const TASKS: u64 = 10_000;
 const ROUND: u64 = 100;
 const CAPACITY: usize = 256;
 const WORKERS: usize = 2;
+/// One of so many tasks is timed by default.
+const SAMPLE: u64 = 16;
 
 /// 64 bytes.
 #[derive(Clone, Copy, Default)]
@@ -83,7 +85,8 @@ impl fmt::Display for NotYet {
 struct Dock {
     done: AtomicU64,
     held: AtomicU64,
-    lets_go: AtomicBool,
+    /// How many of the tasks that hold their workers, in the order in which they started, may end.
+    lets_go: AtomicU64,
 }
 
 impl Dock {
@@ -117,8 +120,8 @@ impl Processor for Work {
             assert!(cx.submit(cx.lane(), next).into_payload().is_none());
         }
         if cargo.holds {
-            self.0.held.fetch_add(1, Ordering::Release);
-            wait(|| self.0.lets_go.load(Ordering::Acquire));
+            let ticket = self.0.held.fetch_add(1, Ordering::Release);
+            wait(|| self.0.lets_go.load(Ordering::Acquire) > ticket);
         }
         self.0.done.fetch_add(1, Ordering::Release);
         Ok(())
@@ -161,8 +164,35 @@ impl Scene {
         }
     }
 
+    /// Holds workers until so many were held in all.
+    fn hold(&self, workers: u64) {
+        for _ in self.dock.held.load(Ordering::Acquire)..workers {
+            is_taken(self.lanes[0].submit(Cargo { holds: true, ..Cargo::default() }));
+        }
+        wait(|| self.dock.held.load(Ordering::Acquire) == workers);
+    }
+
+    /// Each worker in turn runs a timed task of each lane: it keeps its times from the first one on, in memory of its own.
+    fn warm_workers(&self) {
+        let workers = WORKERS as u64;
+        for turn in 0..workers {
+            self.hold(workers + turn);
+            let done = self.dock.done.load(Ordering::Acquire);
+            self.dock.lets_go.store(turn + 1, Ordering::Release);
+            for lane in self.pool.metrics().lanes {
+                let lane = self.pool.submitter_for(&lane.name).unwrap();
+                (0..SAMPLE).for_each(|_| is_taken(lane.submit_timeout(Cargo::default(), PATIENCE)));
+            }
+            // With the one that was let go.
+            self.dock.wait_for(done + 1 + SAMPLE * self.pool.metrics().lanes.len() as u64);
+        }
+        self.dock.lets_go.store(u64::MAX, Ordering::Release);
+        self.pool.wait_idle(PATIENCE).unwrap();
+    }
+
     /// The allocations of `TASKS` tasks that are offered that way, once the pool is warm.
     fn warm(&self, mut offer: impl FnMut(&TaskSubmitter<Work>, u64)) -> u64 {
+        self.warm_workers();
         self.rounds(&mut offer);
         self.pool.wait_idle(PATIENCE).unwrap();
         allocations(|| self.rounds(&mut offer))
@@ -171,15 +201,12 @@ impl Scene {
     /// The allocations of `TASKS` submits to a full lane while all workers are held.
     fn full(&self, look: impl Fn(SubmitResult<Cargo>)) -> u64 {
         let lane = &self.lanes[0];
-        for _ in 0..WORKERS {
-            is_taken(lane.submit(Cargo { holds: true, ..Cargo::default() }));
-        }
-        wait(|| self.dock.held.load(Ordering::Acquire) == WORKERS as u64);
+        self.hold(WORKERS as u64);
         submits(lane, CAPACITY as u64);
         let offer = |tasks| (0..tasks).for_each(|_| look(lane.submit(Cargo::default())));
         offer(ROUND);
         let allocated = allocations(|| offer(TASKS));
-        self.dock.lets_go.store(true, Ordering::Release);
+        self.dock.lets_go.store(u64::MAX, Ordering::Release);
         allocated
     }
 }
