@@ -27,6 +27,7 @@ use crate::job::{Held, Place, Taken};
 use crate::metrics::{Counts, WorkerStatus};
 use crate::processor::Processor;
 use crate::shared::{Shared, Station, Turn};
+use crate::slot::Slot;
 use crate::step::AtEnd;
 use crate::sync::{Ordering, yield_now};
 use crate::tally::Count;
@@ -150,6 +151,8 @@ impl<P: Processor> Shared<P> {
 
     /// Takes no new work from here on.
     pub(crate) fn close(&self) {
+        // Another shutdown could come to its end, and let go of the listeners, before this one has told its begin.
+        let _telling = self.telling();
         if self.sleep.close() {
             for lane in &self.lanes {
                 lane.room.close();
@@ -316,10 +319,12 @@ impl<P: Processor> Shared<P> {
                 Phase::Run => {
                     // What it runs belongs to the reading: a mark of another attempt fails.
                     let Some((running, info)) = self.running_task(station) else { continue };
+                    // Before the mark: a runner that comes back after it lets go of the slot.
+                    let slot = station.current.lock().clone();
                     let _telling = self.telling();
                     if runner.word.mark(seen) {
                         self.lanes[running.lane].recorder().add(Count::Abandoned);
-                        return self.tell_given_up(station, &info);
+                        return self.tell_given_up(slot, &info);
                     }
                 }
                 // Counting or taking: no user code, so it will be over soon.
@@ -329,9 +334,7 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    fn tell_given_up(&self, station: &Station<P>, info: &TaskInfo) {
-        // The mark is set, so the runner leaves this alone.
-        let slot = station.current.lock().clone();
+    fn tell_given_up(&self, slot: Option<Arc<Slot<P>>>, info: &TaskInfo) {
         if let Some(slot) = &slot {
             slot.stage.finish(Outcome::Abandoned);
             self.free_key(Some(slot));

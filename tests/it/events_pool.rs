@@ -197,3 +197,25 @@ fn a09_a_listener_may_cancel_the_task_it_is_told_of() {
         assert_rest(&pool);
     }
 }
+
+/// Whoever closes the pool tells it, also where another shutdown comes to its end meanwhile.
+#[test]
+fn the_begin_of_a_shutdown_is_told_however_many_there_are() {
+    let _dog = Watchdog::new();
+    for round in 0..rounds(20_000, 80) {
+        let log = Log::default();
+        let pool = build(log.listen(builder(1)));
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let closing = || {
+                start.wait();
+                pool.begin_shutdown();
+            };
+            scope.spawn(closing);
+            start.wait();
+            drop(pool.shutdown(Duration::ZERO));
+        });
+        let told = log.of_pool().into_iter().filter(|text| text.starts_with("Shutdown"));
+        assert_eq!(told.collect::<Vec<_>>(), ["ShutdownBegun", "ShutdownEnded"], "round {round}");
+    }
+}
