@@ -1,4 +1,6 @@
 //! The policies that act on a full lane, against a shutdown.
+//!
+//! Left out: two submits that displace at once; the original does it in one step.
 
 use super::pool::Pool;
 use super::worker::spawn_workers;
@@ -21,11 +23,13 @@ fn against_the_end_of_a_window(submit: fn(&Pool, u64) -> bool) {
     });
 }
 
+/// `DropOldest` beside the end of a window: nothing ends, and nothing is told, after the report.
 #[test]
 fn a_task_is_displaced_before_the_report_or_is_in_it() {
     against_the_end_of_a_window(Pool::displace_oldest);
 }
 
+/// `CallerRuns` beside the end of a window: the attempt is waited for or marked, or never starts.
 #[test]
 fn a_caller_run_is_seen_by_the_end_of_a_window_or_refused() {
     against_the_end_of_a_window(Pool::run_here);

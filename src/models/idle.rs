@@ -1,10 +1,13 @@
 //! `wait_idle`.
+//!
+//! Left out: what a cancel leaves in a queue, which is in `cancel`; a wait with a timeout.
 
 use super::pool::Pool;
 use super::worker::{Worker, spawn_workers};
 use super::{check, join, only_the_end_is_left, spawn};
 use crate::sync::{Ordering, fence};
 
+/// A task submits another one to a pool of two workers: a wait for rest ends after both, their drops included.
 #[test]
 fn a_follow_up_task_is_waited_for() {
     check(2, || {
@@ -25,6 +28,7 @@ fn a_follow_up_task_is_waited_for() {
     });
 }
 
+/// A worker that spins for ever tells the waiter that it has found nothing.
 #[test]
 fn a_worker_that_never_sleeps_tells_the_waiter() {
     check(2, || {
@@ -39,6 +43,7 @@ fn a_worker_that_never_sleeps_tells_the_waiter() {
     });
 }
 
+/// A wait for rest beside a submit ends, and one after the submit ends after the task.
 #[test]
 fn a_submit_from_outside_may_come_at_any_moment() {
     check(2, || {

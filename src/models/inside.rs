@@ -1,4 +1,6 @@
 //! `shutdown` from inside of tasks.
+//!
+//! Left out: a hook that calls `shutdown`, and a pool that is dropped on its own worker.
 
 use super::pool::Pool;
 use super::worker::spawn_workers;

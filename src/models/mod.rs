@@ -1,31 +1,55 @@
 //! Loom models of the protocols: every order of the steps of a few threads, and every stale read that the orderings
 //! allow, up to a number of preemptions.
 //!
-//! They drive the real modules (`sleep`, `word`, `gate`, `room`, `idle`, `delay`, `timer`, `drain`, `permits`, `stage`,
-//! `slot`). Stand-ins are a queue that loom can see into ([`Ring`] for `ArrayQueue`), a clock that a model moves, and the few lines of glue in
-//! [`pool`], [`worker`], [`submit`] and [`shutdown`], which repeat their originals line by line and name them.
+//! There are two kinds. Most drive the real modules of one protocol (`sleep`, `word`, `gate`, `room`, `idle`, `delay`,
+//! `timer`, `drain`, `permits`, `stage`, `slot`). Stand-ins are a queue that loom can see into (`Ring` for
+//! `ArrayQueue`), a clock that a model moves, and the few lines of glue in `shared`, `worker`, `submit` and `shutdown`,
+//! which repeat their originals line by line and name them. The others (`attempts`, `cancel`, `keys`, `ways_in`) run the
+//! library itself on threads of loom, with nothing repeated; see `library`.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg dockhand_loom" cargo test --profile loom --lib models -- --nocapture
 //! ```
 //!
 //! What a line is for shows in `tools/mutants`, which takes it away and expects one of these models to fail.
+//!
+//! What loom cannot do, and what that means here:
+//!
+//! - It takes a `SeqCst` access as `AcqRel`. So the proofs rest on `SeqCst` fences alone, which it knows.
+//! - It does not see into `ArrayQueue`. `Ring` is weaker than that, so what holds on it holds. In the library itself a push
+//!   or a pop is one step that makes nothing else visible: no order of steps inside the queue is tried, and a model may
+//!   not rest on what a pop makes visible (the look of a worker, which is in `idle` and `window`).
+//! - It has no time. A wait with a deadline is one without, and a model's clock wakes the timer.
+//! - It has no thread-locals of its own: all threads of a model are in the same frames of `inside`, so no hook of a model
+//!   may block.
+//! - It runs five threads at most, and the orders grow fast. Each model has a bound on preemptions, of one to three;
+//!   `LOOM_MAX_PREEMPTIONS` asks for more. A fault that needs more is not seen.
+//! - A load that races with a later store of a thread that loads first is not tried in every order; the reader is the last
+//!   thread where that matters.
+//! - A bound on steps ends a loop without end; it fails like a deadlock.
 
+mod attempts;
+mod cancel;
 mod closing;
+mod delay;
 mod gate;
 mod idle;
 mod inside;
+mod keys;
 mod lane;
+mod library;
 mod permits;
 mod pool;
 mod ring;
 mod room;
+mod shared;
 mod shutdown;
 mod sleep;
 mod slot;
 mod submit;
 mod timer;
 mod tracked;
+mod ways_in;
 mod window;
 mod worker;
 

@@ -2,6 +2,8 @@
 //!
 //! Lane 0 has the limit. Where a model has a lane 1 without one, its only task waits until the one of lane 0 has run: it
 //! stands for a task that runs for a long time, and whoever takes it does not look at lane 0 again.
+//!
+//! Left out: more than one permit, and lanes that share workers by turns.
 
 use super::lane::Lane;
 use super::pool::Pool;
@@ -96,6 +98,7 @@ fn a_permit_that_comes_back_elsewhere_wakes() {
     });
 }
 
+/// A paused lane is opened beside a submit: the raise sees the task, or the submit sees the permit.
 #[test]
 fn a_raised_limit_wakes() {
     check(3, || {
@@ -135,6 +138,7 @@ fn nothing_starts_after_a_pause_that_saw_nothing_in_use() {
     });
 }
 
+/// Two threads want the one permit of a lane.
 #[test]
 fn no_more_than_the_limit_run_at_a_time() {
     check(3, || {
@@ -171,6 +175,24 @@ fn a_task_that_falls_due_at_the_limit_is_seen_by_the_return() {
         pool.permit_appeared(0);
         has_run.wait();
         join(clock);
+        end(&pool, workers);
+    });
+}
+
+/// The task falls due between the two looks of a worker that has just taken a permit for one that another has taken: the
+/// second look reads the clock again.
+#[test]
+fn a_clock_reading_does_not_outlive_its_look() {
+    check(2, || {
+        let (pool, has_run) = pool(1, vec![Lane::limited(1)]);
+        assert!(permits(&pool).try_acquire());
+        pool.insert(0, Moment::from_nanos(1), HELD_BACK);
+        let workers = vec![
+            spawn(&pool, |pool| Worker::new(pool, 0).run_from_permit()),
+            spawn(&pool, |pool| pool.timer.run(pool)),
+        ];
+        pool.pass_time_to(Moment::from_nanos(1));
+        has_run.wait();
         end(&pool, workers);
     });
 }

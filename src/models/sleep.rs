@@ -1,7 +1,9 @@
 //! Submit, sleep, wake.
+//!
+//! Left out: park tokens that user code has touched; the flag beside the token is in the tests of the library.
 
 use super::pool::Pool;
-use super::worker::spawn_workers;
+use super::worker::{sleeping_workers, spawn_workers};
 use super::{Latch, Ring, check, join, only_the_end_is_left, spawn};
 use crate::sleep::{Activity, Sleep};
 use crate::sync::{AtomicU64, Ordering};
@@ -26,6 +28,28 @@ fn a_task_does_not_wait_behind_a_long_one_beside_a_sleeper() {
         let workers = spawn_workers(&pool);
         assert!(pool.submit(0));
         assert!(pool.submit(1));
+        workers.into_iter().for_each(join);
+    });
+}
+
+/// Three workers that sleep. Tasks 0 and 1 end only after task 2 has run, so each of the three has to be woken for one.
+#[test]
+fn each_of_three_tasks_gets_one_of_three_workers() {
+    check(3, || {
+        let two_has_run = Latch::default();
+        let pool = Pool::new(3, 3, move |pool, _, task| {
+            if task == 2 {
+                only_the_end_is_left();
+                two_has_run.open();
+                pool.sleep.abort();
+            } else {
+                two_has_run.wait();
+            }
+        });
+        let workers = sleeping_workers(&pool);
+        for task in 0..3 {
+            assert!(pool.submit(task));
+        }
         workers.into_iter().for_each(join);
     });
 }

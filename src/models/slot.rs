@@ -2,6 +2,8 @@
 //! an answer comes to whoever asks.
 //!
 //! The threads are the lines of `job.rs`, `attempt.rs` and `handle.rs` around the slot.
+//!
+//! Left out: the delay queue, which is in `delay`; the user code of wakers and drops.
 
 use super::{check, join, spawn};
 use crate::clock::Moment;
@@ -105,6 +107,7 @@ fn retry(slot: &TheSlot) -> bool {
     false
 }
 
+/// One of the two has the task, and a cancel that comes after the start is kept as a request.
 #[test]
 fn a_cancel_and_a_start_decide_once() {
     check(3, || {
@@ -125,6 +128,7 @@ fn a_cancel_and_a_start_decide_once() {
     });
 }
 
+/// A request that is made in time turns a failure into `Cancelled`, and leaves a success as it is.
 #[test]
 fn a_cancel_and_the_end_of_an_attempt_decide_once() {
     for failed in [false, true] {
@@ -142,6 +146,7 @@ fn a_cancel_and_the_end_of_an_attempt_decide_once() {
     }
 }
 
+/// A cancel beside the end of a failed attempt: `Requested` and a retry exclude each other.
 #[test]
 fn a_task_is_not_retried_after_its_cancel_was_requested() {
     check(3, || {

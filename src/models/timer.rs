@@ -2,6 +2,8 @@
 //!
 //! The main thread is a busy worker whose failed attempt leaves a retry behind. The clock moves when it says so, and a
 //! wait of the timer ends only if the clock has reached its deadline.
+//!
+//! Left out: time itself; a wait ends when a model has moved the clock there, and no sooner.
 
 use super::lane::Lane;
 use super::pool::Pool;
@@ -60,16 +62,19 @@ fn one_retry(preemptions: usize, searching: bool) {
     });
 }
 
+/// A retry beside a worker that falls asleep.
 #[test]
 fn a_sleeper_is_woken_for_what_is_due() {
     one_retry(2, false);
 }
 
+/// A retry beside a worker that searches.
 #[test]
 fn a_searcher_finds_what_becomes_due_or_is_woken() {
     one_retry(2, true);
 }
 
+/// A retry that is due before the one that the timer waits for.
 #[test]
 fn an_earlier_due_time_arms_the_timer_again() {
     check(2, || {

@@ -1,4 +1,6 @@
 //! The end of a window: each task has exactly one account, and the report is complete when it is written.
+//!
+//! Left out: the length of the grace; a model lets it be over at once.
 
 use super::pool::Pool;
 use super::worker::spawn_workers;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Two tasks, a worker and the end of a window: each task has one account, and none is told after the report.
 #[test]
 fn each_task_is_run_or_swept_or_handed_back_or_marked() {
     check(3, || {

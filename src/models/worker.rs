@@ -38,6 +38,17 @@ pub(super) fn spawn_workers(pool: &Arc<Pool>) -> Vec<JoinHandle<()>> {
     (0..pool.runners.len()).map(|me| spawn(pool, move |pool| Worker::new(pool, me).run())).collect()
 }
 
+/// Workers that sleep. How they fell asleep is explored by others.
+pub(super) fn sleeping_workers(pool: &Arc<Pool>) -> Vec<JoinHandle<()>> {
+    loom::stop_exploring();
+    let workers = spawn_workers(pool);
+    while pool.sleep.state().sleeping() < workers.len() as u64 {
+        yield_now();
+    }
+    loom::explore();
+    workers
+}
+
 impl<'a> Worker<'a> {
     pub(super) fn new(pool: &'a Pool, me: usize) -> Self {
         pool.sleep.bind(me);

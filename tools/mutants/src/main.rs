@@ -1,15 +1,17 @@
-//! Takes lines away from the protocols, one at a time, and expects a loom model to notice.
+//! Takes lines away from the protocols, one at a time, and expects the loom models that are named for it to notice.
 //!
 //! ```text
 //! cargo run -p mutants                 all of them, after the models on the code as it is
-//! cargo run -p mutants -- WORD         those with the word in their name or file
+//! cargo run -p mutants -- WORD ...     those with one of the words in their name, their file or a model of theirs
 //! cargo run -p mutants -- --list       what there is
+//! cargo run -p mutants -- --page       `docs/models.md`: every model with its mutants
 //! ```
 //!
 //! A mutant that survives says that a line is not needed, or that no model shows what it is for.
 
 #![allow(clippy::print_stdout, reason = "a command that tells what it finds")]
 
+mod page;
 mod scratch;
 mod table;
 
@@ -23,14 +25,17 @@ use table::Mutant;
 const LONGEST_RUN: Duration = Duration::from_secs(300);
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let word = words.next();
-    let result = match word.as_deref() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let result = match words.first().map(String::as_str) {
         Some("--list") => {
             list();
             Ok(true)
         }
-        word => run(word),
+        Some("--page") => page::page().map(|page| {
+            print!("{page}");
+            true
+        }),
+        _ => run(&words),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -43,16 +48,16 @@ fn main() -> ExitCode {
 }
 
 fn list() {
-    for Mutant { name, file, test, purpose, .. } in table::all() {
-        println!("{name}\n    {file}, seen by {test}: {purpose}");
+    for Mutant { name, file, tests, purpose, .. } in table::all() {
+        println!("{name}\n    {file}, seen by {}: {purpose}", tests.join(", "));
     }
 }
 
 /// True if no mutant survived.
-fn run(word: Option<&str>) -> Result<bool, Box<dyn Error>> {
-    let chosen: Vec<&Mutant> = table::all().filter(|mutant| mutant.matches(word)).collect();
+fn run(words: &[String]) -> Result<bool, Box<dyn Error>> {
+    let chosen: Vec<&Mutant> = table::all().filter(|mutant| mutant.matches(words)).collect();
     if chosen.is_empty() {
-        return Err("no mutant has that word in its name or file".into());
+        return Err("no mutant has such a word in its name, its file or a model".into());
     }
     let scratch = Scratch::new()?;
     for mutant in &chosen {
@@ -73,7 +78,7 @@ fn run(word: Option<&str>) -> Result<bool, Box<dyn Error>> {
 /// A model that fails anyway would kill every mutant.
 fn check_unmutated(scratch: &Scratch, chosen: &[&Mutant]) -> Result<(), Box<dyn Error>> {
     let program = scratch.build()?;
-    let mut tests: Vec<&str> = chosen.iter().map(|mutant| mutant.test).collect();
+    let mut tests: Vec<&str> = chosen.iter().flat_map(|mutant| mutant.tests).copied().collect();
     tests.sort_unstable();
     tests.dedup();
     for test in tests {
@@ -86,16 +91,20 @@ fn check_unmutated(scratch: &Scratch, chosen: &[&Mutant]) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// True if it was killed.
+/// True if each of its models failed.
 fn try_one(scratch: &Scratch, mutant: &Mutant) -> Result<bool, Box<dyn Error>> {
-    let (verdict, took) = scratch.with(mutant, || {
+    scratch.with(mutant, || {
         let built = scratch.build();
         let program = built.map_err(|error| format!("{} does not compile: {error}", mutant.name))?;
-        let start = Instant::now();
-        Ok((program.run(mutant.test, LONGEST_RUN)?, start.elapsed()))
-    })?;
-    let killed = matches!(verdict, Verdict::Failed(_));
-    let word = if killed { "killed  " } else { "SURVIVED" };
-    println!("{word}  {} by {} ({took:.1?}): {verdict}", mutant.name, mutant.test);
-    Ok(killed)
+        let mut killed = true;
+        for test in mutant.tests {
+            let start = Instant::now();
+            let verdict = program.run(test, LONGEST_RUN)?;
+            let fails = matches!(verdict, Verdict::Failed(_));
+            let word = if fails { "killed  " } else { "SURVIVED" };
+            println!("{word}  {} by {test} ({:.1?}): {verdict}", mutant.name, start.elapsed());
+            killed &= fails;
+        }
+        Ok(killed)
+    })
 }

@@ -37,7 +37,7 @@ pub(crate) struct Program(PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+        let source = root().canonicalize()?;
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| source.join("target"), PathBuf::from);
         let target = std::path::absolute(target)?.join("mutants");
@@ -95,6 +95,11 @@ impl Scratch {
         let (path, _) = rest.split_once('"').ok_or("cargo's message has no end")?;
         Ok(Program(path.replace(r"\\", r"\").into()))
     }
+}
+
+/// The library that this workspace is about.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 impl Program {

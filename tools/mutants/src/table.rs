@@ -1,6 +1,8 @@
 //! What is taken away, and which model must fail for it.
 
+mod attempts;
 mod closing;
+mod library;
 mod limit;
 mod sleeping;
 mod tracked;
@@ -15,20 +17,34 @@ pub(crate) struct Mutant {
     /// Occurs once there.
     pub(crate) find: &'static str,
     pub(crate) replace: &'static str,
-    /// The model that must fail, below `models`.
-    pub(crate) test: &'static str,
+    /// The models that must fail, below `models`, each of them.
+    pub(crate) tests: &'static [&'static str],
     /// What goes wrong without it.
     pub(crate) purpose: &'static str,
 }
 
 impl Mutant {
-    pub(crate) fn matches(&self, word: Option<&str>) -> bool {
-        word.is_none_or(|word| self.name.contains(word) || self.file.contains(word))
+    /// Without a word every one does.
+    pub(crate) fn matches(&self, words: &[String]) -> bool {
+        let has = |word: &String| {
+            let mut texts = self.tests.iter().chain([&self.name, &self.file]);
+            texts.any(|text| text.contains(&**word))
+        };
+        words.is_empty() || words.iter().any(has)
     }
 }
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
-    [sleeping::MUTANTS, closing::MUTANTS, window::MUTANTS, waiting::MUTANTS, limit::MUTANTS, tracked::MUTANTS]
-        .into_iter()
-        .flatten()
+    [
+        sleeping::MUTANTS,
+        closing::MUTANTS,
+        window::MUTANTS,
+        waiting::MUTANTS,
+        limit::MUTANTS,
+        tracked::MUTANTS,
+        library::MUTANTS,
+        attempts::MUTANTS,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -13,7 +13,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"        // it pushed, or that it is inside the gate, is seen below.
 ",
-        test: "closing::a_late_submit_is_run_or_refused_by_one_worker",
+        tests: &["closing::a_late_submit_is_run_or_refused_by_one_worker"],
         purpose: "a submit that saw the pool open is not seen by the last worker, which finalizes",
     },
     Mutant {
@@ -37,7 +37,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         let mut state = self.0.lock();
 "#,
-        test: "closing::a_late_submit_is_run_or_refused_by_one_worker",
+        tests: &["closing::a_late_submit_is_run_or_refused_by_one_worker"],
         purpose: "a push falls between the last look and the end",
     },
     Mutant {
@@ -48,7 +48,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         left",
         replace: r"        }
         left",
-        test: "closing::workers_leave_one_after_another",
+        tests: &[
+            "closing::workers_leave_one_after_another",
+            "closing::three_workers_leave_one_after_another",
+        ],
         purpose: "a worker that stayed for the last task sleeps on",
     },
     Mutant {
@@ -56,7 +59,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/models/worker.rs",
         find: "(state.is_closed() && pool.nothing_waits())",
         replace: "state.is_closed()",
-        test: "closing::workers_leave_one_after_another",
+        tests: &["closing::workers_leave_one_after_another"],
         purpose: "workers spin until the last task is due",
     },
     Mutant {
@@ -64,7 +67,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/models/worker.rs",
         find: " || (state.is_closed() && pool.nothing_waits())",
         replace: "",
-        test: "closing::a_late_submit_is_run_or_refused_by_one_worker",
+        tests: &["closing::a_late_submit_is_run_or_refused_by_one_worker"],
         purpose: "nobody wakes a worker that falls asleep after the close",
     },
     Mutant {
@@ -74,7 +77,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"            let _ = &take_queued;
 ",
-        test: "closing::a_late_submit_is_run_or_refused_by_one_worker",
+        tests: &[
+            "closing::a_late_submit_is_run_or_refused_by_one_worker",
+            "closing::a_late_submit_is_run_or_refused_by_two_workers",
+        ],
         purpose: "what is pushed after the last look is accepted, and nobody runs it",
     },
     Mutant {
@@ -83,7 +89,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        self.sleep.work_appeared();
         true",
         replace: "        true",
-        test: "closing::a_late_submit_wakes_a_worker_that_stays",
+        tests: &["closing::a_late_submit_wakes_a_worker_that_stays"],
         purpose: "a late task waits beside a sleeping worker",
     },
     Mutant {
@@ -94,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
 ",
         replace: "",
-        test: "closing::a_late_submit_is_run_or_refused_by_one_worker",
+        tests: &["closing::a_late_submit_is_run_or_refused_by_one_worker"],
         purpose: "what is pushed after the last look is accepted, and nobody runs it",
     },
     Mutant {
@@ -105,7 +111,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"fence in `Sleep::close`.
 ",
-        test: "gate::a_task_is_displaced_before_the_report_or_is_in_it",
+        tests: &["gate::a_task_is_displaced_before_the_report_or_is_in_it"],
         purpose: "the shutdown does not see who is inside, who does not see the close",
     },
     Mutant {
@@ -114,7 +120,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        fence(Ordering::SeqCst);
         self.wake_all();",
         replace: "        self.wake_all();",
-        test: "gate::a_task_is_displaced_before_the_report_or_is_in_it",
+        tests: &["gate::a_task_is_displaced_before_the_report_or_is_in_it"],
         purpose: "the shutdown does not see who is inside, who does not see the close",
     },
     Mutant {
@@ -129,7 +135,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         let inside_gate = self.gate.enter();
         if closed {
 ",
-        test: "gate::a_task_is_displaced_before_the_report_or_is_in_it",
+        tests: &["gate::a_task_is_displaced_before_the_report_or_is_in_it"],
         purpose: "a task is displaced after the report was written",
     },
     Mutant {
@@ -144,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         let inside_gate = self.gate.enter();
         if closed {
 ",
-        test: "gate::a_caller_run_is_seen_by_the_end_of_a_window_or_refused",
+        tests: &["gate::a_caller_run_is_seen_by_the_end_of_a_window_or_refused"],
         purpose: "an attempt starts after the report was written",
     },
     Mutant {
@@ -155,7 +161,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
 ",
         replace: "",
-        test: "gate::a_task_is_displaced_before_the_report_or_is_in_it",
+        tests: &["gate::a_task_is_displaced_before_the_report_or_is_in_it"],
         purpose: "a task is displaced after the report was written",
     },
     Mutant {
@@ -165,41 +171,41 @@ pub(super) const MUTANTS: &[Mutant] = &[
         drop(inside_gate);",
         replace: r"        drop(inside_gate);
         callers.lock().push(Arc::clone(&runner));",
-        test: "gate::a_caller_run_is_seen_by_the_end_of_a_window_or_refused",
+        tests: &["gate::a_caller_run_is_seen_by_the_end_of_a_window_or_refused"],
         purpose: "the shutdown sees neither gate nor attempt",
     },
     Mutant {
         name: "gate: left without a wake in a closed pool (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: r"        if self.sleep.state().is_closed() {
             self.sleep.work_appeared();
         }",
         replace: "",
-        test: "gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool",
+        tests: &["gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool"],
         purpose: "a worker that stayed for it sleeps on",
     },
     Mutant {
         name: "leave: does not stay for the gate (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: "self.gate.passed().is_some() && self.callers()",
         replace: "self.callers()",
-        test: "gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool",
+        tests: &["gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool"],
         purpose: "the last worker ends the delays of a caller-run that is about to begin",
     },
     Mutant {
         name: "leave: does not stay for caller-runs (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: " && self.callers().is_empty()",
         replace: "",
-        test: "gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool",
+        tests: &["gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool"],
         purpose: "the last worker ends the delays of a caller-run",
     },
     Mutant {
         name: "leave: lanes before caller-runs (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: "self.gate.passed().is_some() && self.callers().is_empty() && self.lanes_are_empty()",
         replace: "self.lanes_are_empty() && self.gate.passed().is_some() && self.callers().is_empty()",
-        test: "gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool",
+        tests: &["gate::the_retry_of_a_caller_run_is_run_in_a_closed_pool"],
         purpose: "a retry slips from a caller-run into a lane that was seen empty",
     },
 ];

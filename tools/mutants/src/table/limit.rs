@@ -12,7 +12,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| has_room(word).then_some(word + 1))
             .is_ok()",
         replace: r"        has_room(self.0.load(Ordering::Relaxed)) && has_room(self.0.fetch_add(1, Ordering::AcqRel) & !USE | USE >> USE_BITS)",
-        test: "permits::no_more_than_the_limit_run_at_a_time",
+        tests: &["permits::no_more_than_the_limit_run_at_a_time"],
         purpose: "two take the last one",
     },
     Mutant {
@@ -20,7 +20,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/permits.rs",
         find: "has_room(word).then_some(word + 1)",
         replace: "Some(word + 1)",
-        test: "permits::nothing_starts_after_a_pause_that_saw_nothing_in_use",
+        tests: &["permits::nothing_starts_after_a_pause_that_saw_nothing_in_use"],
         purpose: "an attempt starts in a paused lane",
     },
     Mutant {
@@ -28,7 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/permits.rs",
         find: "self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(with_limit(word, limit)));",
         replace: "self.0.swap(with_limit(self.0.load(Ordering::Relaxed), limit), Ordering::AcqRel);",
-        test: "permits::nothing_starts_after_a_pause_that_saw_nothing_in_use",
+        tests: &["permits::nothing_starts_after_a_pause_that_saw_nothing_in_use"],
         purpose: "a start or an end in between is overwritten",
     },
     Mutant {
@@ -36,7 +36,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/permits.rs",
         find: "self.0.fetch_sub(1, Ordering::AcqRel)",
         replace: "self.0.fetch_sub(0, Ordering::AcqRel)",
-        test: "permits::a_permit_that_comes_back_elsewhere_wakes",
+        tests: &["permits::a_permit_that_comes_back_elsewhere_wakes"],
         purpose: "the lane never runs again",
     },
     Mutant {
@@ -44,7 +44,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/permits.rs",
         find: "has_room(self.0.load(Ordering::Relaxed))",
         replace: "{ let _ = has_room(self.0.load(Ordering::Relaxed)); true }",
-        test: "permits::a_permit_that_comes_back_elsewhere_wakes",
+        tests: &["permits::a_permit_that_comes_back_elsewhere_wakes"],
         purpose: "a worker goes round and round for what it may not take",
     },
     Mutant {
@@ -61,43 +61,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
             return self.settle_late(task);
         }
         if has_permit {",
-        test: "permits::a_permit_that_comes_back_elsewhere_wakes",
+        tests: &["permits::a_permit_that_comes_back_elsewhere_wakes"],
         purpose: "neither the submit nor the return sees the other",
     },
     Mutant {
-        name: "permit: no fence on its return elsewhere (glue)",
-        file: "src/models/pool.rs",
+        name: "permit: no fence on its return elsewhere, or on a raise (glue)",
+        file: "src/models/shared.rs",
         find: r"        let state = self.sleep.after_push();
         if self.has_task(",
         replace: r"        let state = self.sleep.state();
         if self.has_task(",
-        test: "permits::a_permit_that_comes_back_elsewhere_wakes",
-        purpose: "neither the submit nor the return sees the other",
-    },
-    Mutant {
-        name: "permit: no fence on a raise (glue)",
-        file: "src/models/pool.rs",
-        find: r"        let state = self.sleep.after_push();
-        if self.has_task(",
-        replace: r"        let state = self.sleep.state();
-        if self.has_task(",
-        test: "permits::a_raised_limit_wakes",
-        purpose: "neither the submit nor the raise sees the other",
+        tests: &["permits::a_permit_that_comes_back_elsewhere_wakes", "permits::a_raised_limit_wakes"],
+        purpose: "neither the submit nor the return, or the raise, sees the other",
     },
     Mutant {
         name: "permit: no wake on its return elsewhere (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: "if self.has_task(&self.lanes[lane]) {",
         replace: "if self.has_task(&self.lanes[lane]) && false {",
-        test: "permits::a_permit_that_comes_back_elsewhere_wakes",
+        tests: &["permits::a_permit_that_comes_back_elsewhere_wakes"],
         purpose: "what was held back waits beside a sleeping worker",
     },
     Mutant {
         name: "permit: a return does not see what is due (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: "if self.has_task(&self.lanes[lane]) {",
         replace: "if !self.lanes[lane].queue.is_empty() {",
-        test: "permits::a_task_that_falls_due_at_the_limit_is_seen_by_the_return",
+        tests: &["permits::a_task_that_falls_due_at_the_limit_is_seen_by_the_return"],
         purpose: "the timer has fired while nothing could start",
     },
     Mutant {
@@ -107,7 +97,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             self.pool.sleep.start_searching(&mut self.activity);
         }",
         replace: "        self.pool.lanes[lane].release();",
-        test: "permits::a_worker_looks_for_what_its_permit_held_back",
+        tests: &["permits::a_worker_looks_for_what_its_permit_held_back"],
         purpose: "it takes a long task from another lane beside a sleeper",
     },
     Mutant {
@@ -118,7 +108,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             *now = None;",
         replace: r"            queue.release();
             return None;",
-        test: "permits::a_permit_that_was_taken_for_nothing_hides_no_task",
+        tests: &["permits::a_permit_that_was_taken_for_nothing_hides_no_task"],
         purpose: "a submit that saw the permit taken has woken nobody",
     },
     Mutant {
@@ -127,7 +117,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"            queue.release();
             fence(Ordering::SeqCst);",
         replace: "            queue.release();",
-        test: "permits::a_permit_that_was_taken_for_nothing_hides_no_task",
+        tests: &["permits::a_permit_that_was_taken_for_nothing_hides_no_task"],
         purpose: "neither the submit nor the second look sees the other",
+    },
+    Mutant {
+        name: "permit: the second look with the first reading of the clock (glue)",
+        file: "src/models/worker.rs",
+        find: "            *now = None;\n",
+        replace: "",
+        tests: &["permits::a_clock_reading_does_not_outlive_its_look"],
+        purpose: "the worker sees the task as due, does not take it, and goes round and round",
     },
 ];

@@ -13,7 +13,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"fences in `sleep` and `found`.
 ",
-        test: "sleep::a_submit_is_seen_by_whoever_falls_asleep",
+        tests: &["sleep::a_submit_is_seen_by_whoever_falls_asleep"],
         purpose: "the push is not seen by who falls asleep, and the sleeper not by the submit",
     },
     Mutant {
@@ -24,7 +24,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"or its push is seen here.
 ",
-        test: "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+        tests: &["sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper"],
         purpose: "a submit counts on the searcher, who does not see its push",
     },
     Mutant {
@@ -32,7 +32,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/sleep/mod.rs",
         find: "state.wants_wake() && has_work()",
         replace: "false && state.wants_wake() && has_work()",
-        test: "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+        tests: &[
+            "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+            "sleep::each_of_three_tasks_gets_one_of_three_workers",
+        ],
         purpose: "what was pushed while somebody searched has nobody",
     },
     Mutant {
@@ -44,7 +47,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         replace: r"            pool.attempt(&pool.runners[self.me], task);
             pool.sleep.found(&mut self.activity, || pool.has_work());
 ",
-        test: "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+        tests: &["sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper"],
         purpose: "a submit counts on a searcher that runs user code",
     },
     Mutant {
@@ -55,15 +58,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"or it sees their work.
 ",
-        test: "sleep::a_submit_is_seen_by_whoever_falls_asleep",
-        purpose: "the push is not seen by who falls asleep, and the sleeper not by the submit",
+        tests: &[
+            "sleep::a_submit_is_seen_by_whoever_falls_asleep",
+            "timer::a_sleeper_is_woken_for_what_is_due",
+        ],
+        purpose: "the push, or the time, is not seen by who falls asleep, and the sleeper not by submit or timer",
     },
     Mutant {
         name: "sleep: parks without a look",
         file: "src/sleep/mod.rs",
         find: "if stay_awake(self.state()) {",
         replace: "if stay_awake(self.state()) && false {",
-        test: "sleep::a_submit_is_seen_by_whoever_falls_asleep",
+        tests: &["sleep::a_submit_is_seen_by_whoever_falls_asleep"],
         purpose: "work that came before the announcement has nobody",
     },
     Mutant {
@@ -74,7 +80,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
 ",
         replace: "",
-        test: "sleep::one_offer_wakes_one_worker",
+        tests: &["sleep::one_offer_wakes_one_worker"],
         purpose: "who takes and who offers wake one each for the same offer",
     },
     Mutant {
@@ -86,7 +92,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         replace: r"        drop(sleepers);
         self.mark_woken(one);
 ",
-        test: "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+        tests: &["sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper"],
         purpose: "a worker that has taken itself off meanwhile counts twice",
     },
     Mutant {
@@ -96,7 +102,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         // Ordering: Release",
         replace: r"        self.move_count(State::ONE_SLEEPING, 0);
         // Ordering: Release",
-        test: "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+        tests: &["sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper"],
         purpose: "it searches, and submits have to see that before it runs",
     },
     Mutant {
@@ -106,29 +112,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }",
         replace: r"            self.move_count(State::ONE_SLEEPING, 0);
         }",
-        test: "sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper",
+        tests: &["sleep::a_task_does_not_wait_behind_a_long_one_beside_a_sleeper"],
         purpose: "whoever leaves the list searches, woken or not",
     },
     Mutant {
         name: "timer: fires without a fence (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: r"    fn fire(&self) {
         self.sleep.work_appeared();",
         replace: r"    fn fire(&self) {
         self.sleep.wake_by_rule(self.sleep.state());",
-        test: "timer::a_sleeper_is_woken_for_what_is_due",
+        tests: &[
+            "timer::a_sleeper_is_woken_for_what_is_due",
+            "timer::a_searcher_finds_what_becomes_due_or_is_woken",
+        ],
         purpose: "the timer does not see the sleeper, who does not see the time",
-    },
-    Mutant {
-        name: "sleep: no fence, for the timer",
-        file: "src/sleep/mod.rs",
-        find: r"or it sees their work.
-        fence(Ordering::SeqCst);
-",
-        replace: r"or it sees their work.
-",
-        test: "timer::a_sleeper_is_woken_for_what_is_due",
-        purpose: "the sleeper does not see the time, and the timer not the sleeper",
     },
     Mutant {
         name: "sleep: clock read before the fence (glue)",
@@ -143,7 +141,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             pool.idle.tell_fenced();
             let due = |lane: &super::lane::Lane| lane.delays.next_due() <= now || !lane.queue.is_empty();
             state.is_aborting() || pool.lanes.iter().any(due) ||",
-        test: "timer::a_sleeper_is_woken_for_what_is_due",
+        tests: &["timer::a_sleeper_is_woken_for_what_is_due"],
         purpose: "the timer fires between the reading and the announcement",
     },
     Mutant {
@@ -152,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"            armed.at = at;
             self.changed.notify_one();",
         replace: "            armed.at = at;",
-        test: "timer::an_earlier_due_time_arms_the_timer_again",
+        tests: &["timer::an_earlier_due_time_arms_the_timer_again"],
         purpose: "it sleeps until the later time",
     },
     Mutant {
@@ -160,7 +158,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/timer.rs",
         find: "if at < armed.at {",
         replace: "if armed.at == Moment::NEVER {",
-        test: "timer::an_earlier_due_time_arms_the_timer_again",
+        tests: &["timer::an_earlier_due_time_arms_the_timer_again"],
         purpose: "it sleeps until the later time",
     },
     Mutant {
@@ -169,7 +167,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"            armed.at = armed.at.min(host.next_due_after(now));
 ",
         replace: "",
-        test: "timer::what_becomes_due_while_the_timer_fires_is_not_passed_over",
+        tests: &["timer::what_becomes_due_while_the_timer_fires_is_not_passed_over"],
         purpose: "nobody arms it for what was there before",
     },
     Mutant {
@@ -177,7 +175,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/timer.rs",
         find: "host.next_due_after(now)",
         replace: "host.next_due_after(host.now())",
-        test: "timer::what_becomes_due_while_the_timer_fires_is_not_passed_over",
+        tests: &["timer::what_becomes_due_while_the_timer_fires_is_not_passed_over"],
         purpose: "what became due since the reading it fired for is passed over",
     },
     Mutant {
@@ -185,7 +183,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/delay.rs",
         find: "        is_earliest.then_some(earliest)",
         replace: "        is_earliest.then_some(earliest).filter(|_| false)",
-        test: "timer::a_sleeper_is_woken_for_what_is_due",
+        tests: &["timer::a_sleeper_is_woken_for_what_is_due"],
         purpose: "the timer does not know of the first entry",
     },
     Mutant {
@@ -193,7 +191,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/delay.rs",
         find: "        Some(Due { item, due, next })",
         replace: "        Some(Due { item, due, next: next.max(Moment::NEVER) })",
-        test: "timer::a_take_arms_the_timer_for_the_entry_behind_it",
+        tests: &["timer::a_take_arms_the_timer_for_the_entry_behind_it"],
         purpose: "the timer does not know of the entry that a take uncovers",
     },
 ];

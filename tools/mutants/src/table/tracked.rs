@@ -16,7 +16,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             Ok::<u64, u64>(before)
         };
         let changed = two_steps(&|bits| {",
-        test: "slot::one_of_those_who_take_a_waiting_task_away_has_its_payload",
+        tests: &["slot::one_of_those_who_take_a_waiting_task_away_has_its_payload"],
         purpose: "two win",
     },
     Mutant {
@@ -24,7 +24,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/stage.rs",
         find: "stage.is_waiting().then_some(Stage::Running.to_bits())",
         replace: "(stage != Stage::Running).then_some(Stage::Running.to_bits())",
-        test: "slot::a_cancel_and_a_start_decide_once",
+        tests: &["slot::a_cancel_and_a_start_decide_once"],
         purpose: "a cancelled task is run",
     },
     Mutant {
@@ -32,7 +32,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/stage.rs",
         find: "stage.is_waiting().then_some(Stage::Ended(outcome).to_bits())",
         replace: "(stage != Stage::Running).then_some(Stage::Ended(outcome).to_bits())",
-        test: "slot::one_of_those_who_take_a_waiting_task_away_has_its_payload",
+        tests: &["slot::one_of_those_who_take_a_waiting_task_away_has_its_payload"],
         purpose: "two win",
     },
     Mutant {
@@ -40,7 +40,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/stage.rs",
         find: "(stage == Stage::Running).then_some(Stage::Running.to_bits() | CANCEL)",
         replace: "(!matches!(stage, Stage::Ended(_))).then_some(stage.to_bits() | CANCEL)",
-        test: "slot::a_task_is_not_retried_after_its_cancel_was_requested",
+        tests: &["slot::a_task_is_not_retried_after_its_cancel_was_requested"],
         purpose: "`Requested` is answered for a task whose retry is scheduled",
     },
     Mutant {
@@ -48,7 +48,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/stage.rs",
         find: "(!cancelled).then_some(",
         replace: "(!cancelled || true).then_some(",
-        test: "slot::a_task_is_not_retried_after_its_cancel_was_requested",
+        tests: &["slot::a_task_is_not_retried_after_its_cancel_was_requested"],
         purpose: "retried after a cancel was requested",
     },
     Mutant {
@@ -56,7 +56,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/stage.rs",
         find: "_ if cancelled => Outcome::Cancelled,",
         replace: "_ if cancelled && false => Outcome::Cancelled,",
-        test: "slot::a_cancel_and_the_end_of_an_attempt_decide_once",
+        tests: &["slot::a_cancel_and_the_end_of_an_attempt_decide_once"],
         purpose: "`Requested` is answered, and the task becomes a letter",
     },
     Mutant {
@@ -64,7 +64,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/stage.rs",
         find: "u32::from(starts)",
         replace: "0 * u32::from(starts)",
-        test: "slot::a_cancel_and_a_start_decide_once",
+        tests: &["slot::a_cancel_and_a_start_decide_once"],
         purpose: "a status names the wrong attempt",
     },
     Mutant {
@@ -79,7 +79,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         slot.park(Parked { payload: 7, last_failure: None });
         return true;
     }",
-        test: "slot::a_task_is_not_retried_after_its_cancel_was_requested",
+        tests: &[
+            "slot::a_task_is_not_retried_after_its_cancel_was_requested",
+            "slot::a_retry_is_started_or_cancelled_with_its_payload",
+        ],
         purpose: "who wins the stage finds no payload",
     },
     Mutant {
@@ -91,7 +94,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     }",
         replace: r"    let _taken = slot.unpark();
     let wins = slot.stage.end_waiting(outcome).is_ok();",
-        test: "slot::one_of_those_who_take_a_waiting_task_away_has_its_payload",
+        tests: &["slot::one_of_those_who_take_a_waiting_task_away_has_its_payload"],
         purpose: "who wins the stage finds no payload",
     },
     Mutant {
@@ -99,7 +102,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "        self.answered.notify_all();\n",
         replace: "",
-        test: "slot::whoever_waits_gets_the_answer",
+        tests: &["slot::whoever_waits_gets_the_answer"],
         purpose: "a waiter waits on",
     },
     Mutant {
@@ -107,7 +110,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "if !answer.resolved {",
         replace: "if !answer.resolved || true {",
-        test: "slot::whoever_waits_gets_the_answer",
+        tests: &["slot::whoever_waits_gets_the_answer"],
         purpose: "the answer came between the look and the wait",
     },
     Mutant {
@@ -115,7 +118,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "if answer.resolved || answer.detached {",
         replace: "if answer.detached {",
-        test: "slot::whoever_waits_gets_the_answer",
+        tests: &["slot::whoever_waits_gets_the_answer"],
         purpose: "the second answer takes the place of the first",
     },
     Mutant {
@@ -123,7 +126,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "None if answer.resolved => Look::Gone,",
         replace: "None if answer.resolved && false => Look::Gone,",
-        test: "slot::whoever_waits_gets_the_answer",
+        tests: &["slot::whoever_waits_gets_the_answer"],
         purpose: "who asks again waits without end",
     },
     Mutant {
@@ -131,7 +134,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "if answer.resolved || answer.detached {",
         replace: "if answer.resolved {",
-        test: "slot::an_answer_is_dropped_by_the_giver_or_by_the_handle",
+        tests: &["slot::an_answer_is_dropped_by_the_giver_or_by_the_handle"],
         purpose: "the output is dropped with the slot, outside of the guard",
     },
     Mutant {
@@ -139,7 +142,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "        answer.detached = true;\n",
         replace: "",
-        test: "slot::an_answer_is_dropped_by_the_giver_or_by_the_handle",
+        tests: &["slot::an_answer_is_dropped_by_the_giver_or_by_the_handle"],
         purpose: "the output is dropped with the slot, outside of the guard",
     },
     Mutant {
@@ -147,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "(answer.result.take(), answer.waker.take())",
         replace: "(None, answer.waker.take())",
-        test: "slot::an_answer_is_dropped_by_the_giver_or_by_the_handle",
+        tests: &["slot::an_answer_is_dropped_by_the_giver_or_by_the_handle"],
         purpose: "the output is dropped with the slot, outside of the guard",
     },
     Mutant {
@@ -155,7 +158,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "let waker = answer.waker.take();\n        self",
         replace: "let waker: Option<Waker> = None;\n        self",
-        test: "slot::a_poll_finds_the_answer_or_is_woken",
+        tests: &["slot::a_poll_finds_the_answer_or_is_woken"],
         purpose: "a task of a runtime waits on",
     },
     Mutant {
@@ -166,7 +169,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         replace: r"        let found = Self::look_at(&mut self.answer.lock());
         let mut answer = self.answer.lock();
         match found {",
-        test: "slot::a_poll_finds_the_answer_or_is_woken",
+        tests: &["slot::a_poll_finds_the_answer_or_is_woken"],
         purpose: "the answer came in between",
     },
     Mutant {
@@ -175,7 +178,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: "let replaced = answer.waker.replace(waker);",
         replace: r"let replaced = Some(waker);
                 answer.waker = answer.waker.take().or(replaced.clone());",
-        test: "slot::a_poll_finds_the_answer_or_is_woken",
+        tests: &["slot::a_poll_finds_the_answer_or_is_woken"],
         purpose: "a future that moved to another task is not woken",
     },
     Mutant {
@@ -183,7 +186,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/slot.rs",
         find: "*attempt == self.attempt()",
         replace: "*attempt <= self.attempt()",
-        test: "slot::progress_is_shown_with_the_attempt_that_made_it",
+        tests: &["slot::progress_is_shown_with_the_attempt_that_made_it"],
         purpose: "a new attempt starts with the progress of the last one",
     },
     Mutant {
@@ -191,7 +194,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/models/tracked.rs",
         find: "            self.timer.arm(buried.next);\n",
         replace: "",
-        test: "timer::a_cancel_arms_the_timer_for_the_entry_behind_it",
+        tests: &["timer::a_cancel_arms_the_timer_for_the_entry_behind_it"],
         purpose: "nobody else does it for the entry behind",
     },
     Mutant {
@@ -199,7 +202,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/delay.rs",
         find: "            heap.uncover(&mut moved_out);\n",
         replace: "",
-        test: "timer::a_cancel_arms_the_timer_for_the_entry_behind_it",
+        tests: &["timer::a_cancel_arms_the_timer_for_the_entry_behind_it"],
         purpose: "the dead entry hides the due time of the next one",
     },
     Mutant {
@@ -209,7 +212,74 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Buried { moved_out, next }",
         replace: r"        let next = heap.entries.peek().map_or(Moment::NEVER, |first| first.due);
         Buried { moved_out, next }",
-        test: "timer::a_cancel_arms_the_timer_for_the_entry_behind_it",
+        tests: &["timer::a_cancel_arms_the_timer_for_the_entry_behind_it"],
         purpose: "workers go round and round for an entry that is gone",
+    },
+    Mutant {
+        name: "delay: takes in what is dead",
+        file: "src/delay.rs",
+        find: r"        heap.reserved -= 1;
+        if due > heap.end || heap.end == Moment::START {
+            return Err((item, DelayRefusal::Ended));
+        }
+        if item.is_dead() {",
+        replace: r"        heap.reserved -= 1;
+        if due > heap.end || heap.end == Moment::START {
+            return Err((item, DelayRefusal::Ended));
+        }
+        if item.is_dead() && false {",
+        tests: &["delay::what_is_cancelled_beside_its_insert_is_not_left_in_the_heap"],
+        purpose: "its canceller has looked already, and nobody buries it",
+    },
+    Mutant {
+        name: "delay: an entry is not marked",
+        file: "src/delay.rs",
+        find: "            mark.set(HeapMark::IN);\n",
+        replace: "            let _ = mark;\n",
+        tests: &["delay::what_two_cancels_bury_is_moved_out_and_the_living_stay"],
+        purpose: "what is cancelled keeps its place",
+    },
+    Mutant {
+        name: "delay: the mark stays when the entry leaves",
+        file: "src/delay.rs",
+        find: "            mark.set(HeapMark::OUT);\n",
+        replace: "",
+        tests: &["delay::what_is_cancelled_beside_a_take_is_counted_off_once"],
+        purpose: "an entry that is gone counts as dead in the heap",
+    },
+    Mutant {
+        name: "bury: what is not there counts as dead",
+        file: "src/delay.rs",
+        find: "        if mark.get() == HeapMark::IN {",
+        replace: "        if mark.get() != HeapMark::DEAD {",
+        tests: &["delay::what_is_cancelled_beside_a_take_is_counted_off_once"],
+        purpose: "an entry that is gone counts as dead in the heap",
+    },
+    Mutant {
+        name: "bury: what leaves stays counted",
+        file: "src/delay.rs",
+        find: "                self.dead -= 1;\n",
+        replace: "",
+        tests: &[
+            "delay::what_is_cancelled_beside_a_take_is_counted_off_once",
+            "delay::what_two_cancels_bury_is_moved_out_and_the_living_stay",
+        ],
+        purpose: "the living count as dead",
+    },
+    Mutant {
+        name: "compact: the living leave",
+        file: "src/delay.rs",
+        find: "partition(Entry::is_buried)",
+        replace: "partition(|entry| !entry.is_buried())",
+        tests: &["delay::what_two_cancels_bury_is_moved_out_and_the_living_stay"],
+        purpose: "a task is lost",
+    },
+    Mutant {
+        name: "compact: never",
+        file: "src/delay.rs",
+        find: "if heap.dead * 2 > heap.entries.len() {",
+        replace: "if heap.dead > heap.entries.len() {",
+        tests: &["delay::what_two_cancels_bury_is_moved_out_and_the_living_stay"],
+        purpose: "dead weight grows without bound",
     },
 ];

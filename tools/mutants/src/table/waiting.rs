@@ -10,7 +10,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/word.rs",
         find: "self.blocked.load(Ordering::Acquire) > 0",
         replace: "self.blocked.load(Ordering::Acquire) > 9",
-        test: "inside::calls_from_two_attempts_and_from_outside_return",
+        tests: &["inside::calls_from_two_attempts_and_from_outside_return"],
         purpose: "two attempts wait for each other",
     },
     Mutant {
@@ -21,7 +21,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         let _ = before;
         true
     }",
-        test: "idle::a_follow_up_task_is_waited_for",
+        tests: &["idle::a_follow_up_task_is_waited_for"],
         purpose: "a task is popped by a worker that was seen idle",
     },
     Mutant {
@@ -41,7 +41,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     fence(Ordering::Acquire);
     words().is_some()
 ",
-        test: "idle::no_task_is_carried_past_a_scan",
+        tests: &["idle::no_task_is_carried_past_a_scan"],
         purpose: "a task is pushed into a queue that was seen empty",
     },
     Mutant {
@@ -49,7 +49,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/word.rs",
         find: "self.own().looks().wrapping_add(1)",
         replace: "self.own().looks()",
-        test: "idle::no_task_is_carried_past_a_scan",
+        tests: &["idle::no_task_is_carried_past_a_scan"],
         purpose: "idle, busy and idle again reads as idle",
     },
     Mutant {
@@ -57,7 +57,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/word.rs",
         find: "matches!(self, Phase::Idle |",
         replace: "matches!(self, Phase::Idle | Phase::Look |",
-        test: "idle::a_follow_up_task_is_waited_for",
+        tests: &["idle::a_follow_up_task_is_waited_for"],
         purpose: "a task is out of the queue and in no word",
     },
     Mutant {
@@ -65,7 +65,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/word.rs",
         find: "matches!(self, Phase::Idle |",
         replace: "matches!(self, Phase::Idle | Phase::Tidying |",
-        test: "idle::a_submit_from_outside_may_come_at_any_moment",
+        tests: &["idle::a_submit_from_outside_may_come_at_any_moment"],
         purpose: "the payload's drop runs after `wait_idle` has returned",
     },
     Mutant {
@@ -73,7 +73,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/word.rs",
         find: "self.store(Phase::Idle, Ordering::Release);",
         replace: "self.store(Phase::Idle, Ordering::Relaxed);",
-        test: "idle::a_submit_from_outside_may_come_at_any_moment",
+        tests: &["idle::a_submit_from_outside_may_come_at_any_moment"],
         purpose: "the waiter does not see what the drops did",
     },
     Mutant {
@@ -82,7 +82,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        pool.idle.tell();
         while",
         replace: "        while",
-        test: "idle::a_worker_that_never_sleeps_tells_the_waiter",
+        tests: &["idle::a_worker_that_never_sleeps_tells_the_waiter"],
         purpose: "nobody else does",
     },
     Mutant {
@@ -91,7 +91,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"            pool.idle.tell_fenced();
 ",
         replace: "",
-        test: "idle::a_submit_from_outside_may_come_at_any_moment",
+        tests: &["idle::a_submit_from_outside_may_come_at_any_moment"],
         purpose: "nobody else does",
     },
     Mutant {
@@ -101,7 +101,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         fence(Ordering::SeqCst);
 ",
         replace: "",
-        test: "idle::a_worker_that_never_sleeps_tells_the_waiter",
+        tests: &["idle::a_worker_that_never_sleeps_tells_the_waiter"],
         purpose: "the teller does not see the waiter, who does not see the change",
     },
     Mutant {
@@ -111,7 +111,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         fence(Ordering::SeqCst);
 ",
         replace: "",
-        test: "idle::a_worker_that_never_sleeps_tells_the_waiter",
+        tests: &["idle::a_worker_that_never_sleeps_tells_the_waiter"],
         purpose: "the teller does not see the waiter, who does not see the change",
     },
     Mutant {
@@ -120,7 +120,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        let _guard = self.lock.lock();
         self.emptier.notify_all();",
         replace: "        self.emptier.notify_all();",
-        test: "idle::a_worker_that_never_sleeps_tells_the_waiter",
+        tests: &["idle::a_worker_that_never_sleeps_tells_the_waiter"],
         purpose: "the waiter is between its look and its wait",
     },
     Mutant {
@@ -128,16 +128,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/models/submit.rs",
         find: "displaced.map(|_| self.telling())",
         replace: "displaced.map(|_| self.telling()).filter(|_| false)",
-        test: "idle::a_displacing_submit_does_not_keep_the_waiter",
+        tests: &["idle::a_displacing_submit_does_not_keep_the_waiter"],
         purpose: "the displaced payload is dropped after `wait_idle` has returned",
     },
     Mutant {
         name: "shedding: left without telling (glue)",
-        file: "src/models/pool.rs",
+        file: "src/models/shared.rs",
         find: r"        drop(self.shedding.take());
         self.pool.idle.tell();",
         replace: "        drop(self.shedding.take());",
-        test: "idle::a_displacing_submit_does_not_keep_the_waiter",
+        tests: &["idle::a_displacing_submit_does_not_keep_the_waiter"],
         purpose: "nobody else tells",
     },
     Mutant {
@@ -146,7 +146,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        fence(Ordering::SeqCst);
         self.room.was_freed();",
         replace: "        self.room.was_freed();",
-        test: "room::a_waiter_sees_the_place_that_a_take_leaves",
+        tests: &["room::a_waiter_sees_the_place_that_a_take_leaves"],
         purpose: "the taker does not see the waiter, who does not see the place",
     },
     Mutant {
@@ -157,7 +157,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"and of the one in `Sleep::close`.
 ",
-        test: "room::a_waiter_sees_the_place_that_a_take_leaves",
+        tests: &["room::a_waiter_sees_the_place_that_a_take_leaves"],
         purpose: "the taker does not see the waiter, who does not see the place",
     },
     Mutant {
@@ -200,7 +200,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             }
             guard = self.freed.wait_until(guard, deadline);
 ",
-        test: "room::a_waiter_sees_the_place_that_a_take_leaves",
+        tests: &["room::a_waiter_sees_the_place_that_a_take_leaves"],
         purpose: "a place that comes between the try and the count is not told",
     },
     Mutant {
@@ -213,7 +213,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 break Waited::TimedOut(item);
             }
 ",
-        test: "room::a_waiter_whose_time_is_over_does_not_take_the_place_of_another_with_it",
+        tests: &["room::a_waiter_whose_time_is_over_does_not_take_the_place_of_another_with_it"],
         purpose: "the one notification for a place is lost",
     },
     Mutant {
@@ -222,7 +222,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        let _guard = self.lock.lock();
         self.freed.notify_one();",
         replace: "        self.freed.notify_one();",
-        test: "room::a_waiter_sees_the_place_that_a_take_leaves",
+        tests: &["room::a_waiter_sees_the_place_that_a_take_leaves"],
         purpose: "the waiter is between its try and its wait",
     },
     Mutant {
@@ -231,7 +231,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        let _guard = self.lock.lock();
         self.freed.notify_all();",
         replace: "        self.freed.notify_all();",
-        test: "room::a_close_ends_the_wait",
+        tests: &["room::a_close_ends_the_wait"],
         purpose: "the waiter is between its look and its wait",
     },
     Mutant {
@@ -239,7 +239,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/room.rs",
         find: "            if is_closed() {",
         replace: "            if is_closed() && false {",
-        test: "room::a_close_ends_the_wait",
+        tests: &["room::a_close_ends_the_wait"],
         purpose: "a waiter is woken by a close and waits on",
     },
     Mutant {
@@ -247,7 +247,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/room.rs",
         find: "        if self.waiters.load(Ordering::Relaxed) > 0 {",
         replace: "        if self.waiters.load(Ordering::Relaxed) > 1 {",
-        test: "room::two_waiters_get_the_places_of_two_takes",
+        tests: &["room::two_waiters_get_the_places_of_two_takes"],
         purpose: "the last waiter waits on",
     },
 ];

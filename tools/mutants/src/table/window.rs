@@ -14,7 +14,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         replace: r"            let looks = somebody_looks();
             sweep(&mut state.abandoned);
             if !looks {",
-        test: "window::each_task_is_run_or_swept_or_handed_back_or_marked",
+        tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "who takes a task in between is not seen",
     },
     Mutant {
@@ -24,7 +24,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 state.finalized = true;",
         replace: r"            if !somebody_looks() || true {
                 state.finalized = true;",
-        test: "window::each_task_is_run_or_swept_or_handed_back_or_marked",
+        tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "what is popped and not yet run has no account",
     },
     Mutant {
@@ -32,7 +32,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/models/shutdown.rs",
         find: "Phase::Ending | Phase::Look => yield_now()",
         replace: "Phase::Look => yield_now()",
-        test: "window::each_task_is_run_or_swept_or_handed_back_or_marked",
+        tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "the report is written before the attempt is counted",
     },
     Mutant {
@@ -42,7 +42,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             self.hand_back",
         replace: r"        if pool.sleep.state().is_aborting() && false {
             self.hand_back",
-        test: "window::what_is_popped_after_the_sweep_goes_back_to_its_submit",
+        tests: &["window::what_is_popped_after_the_sweep_goes_back_to_its_submit"],
         purpose: "a task is started after the end",
     },
     Mutant {
@@ -51,7 +51,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        fence(Ordering::SeqCst);
         if was_queued {",
         replace: "        if was_queued {",
-        test: "window::what_is_popped_after_the_sweep_goes_back_to_its_submit",
+        tests: &["window::what_is_popped_after_the_sweep_goes_back_to_its_submit"],
         purpose: "a task is started after the end",
     },
     Mutant {
@@ -60,7 +60,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: "let before = Reading(self.0.swap(next.0, Ordering::AcqRel));",
         replace: r"let before = self.own();
         self.0.store(next.0, Ordering::Release);",
-        test: "window::each_task_is_run_or_swept_or_handed_back_or_marked",
+        tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "it overwrites the mark, and the task is counted twice",
     },
     Mutant {
@@ -68,7 +68,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/word.rs",
         find: "self.0.compare_exchange(seen.0, marked.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()",
         replace: "self.0.swap(marked.0, Ordering::AcqRel) == seen.0",
-        test: "window::each_task_is_run_or_swept_or_handed_back_or_marked",
+        tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "it marks what has ended",
     },
     Mutant {
@@ -77,7 +77,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         find: r"        fence(Ordering::Acquire);
         (self",
         replace: "        (self",
-        test: "window::what_runs_is_told_whole",
+        tests: &["window::what_runs_is_told_whole"],
         purpose: "what is told is put together from two attempts",
     },
     Mutant {
@@ -90,7 +90,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }",
         replace: r"        let _ = id;
         state.abandoned.push(held);",
-        test: "window::what_is_popped_after_the_sweep_goes_back_to_its_submit",
+        tests: &["window::what_is_popped_after_the_sweep_goes_back_to_its_submit"],
         purpose: "it comes after the report was written",
     },
     Mutant {
@@ -100,7 +100,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 return None;",
         replace: r"            if !somebody_looks() || true {
                 return None;",
-        test: "window::what_is_popped_after_the_sweep_goes_back_to_its_submit",
+        tests: &["window::what_is_popped_after_the_sweep_goes_back_to_its_submit"],
         purpose: "its task is in a worker's hands, comes into the late list, and nobody takes it out",
     },
 ];

@@ -1,0 +1,113 @@
+//! The ways in, in the library itself, against its workers and a close.
+//!
+//! Left out: batches, which push in a loop; the policies of a full lane, which are in `gate`.
+
+use super::library::{Library, assert_conserved, lane, pass_time, pool, start, wait_idle, with_lane_before};
+use super::{check, join, only_the_end_is_left, spawn};
+use crate::config::{Lane, OverloadPolicy};
+use crate::error::SubmitResult;
+use crate::options::TaskOptions;
+use std::time::Duration;
+
+fn submit(pool: &Library, task: u64) -> bool {
+    matches!(pool.submit(0, task, OverloadPolicy::Reject), SubmitResult::Accepted(_))
+}
+
+fn assert_run(pool: &Library, tasks: usize) {
+    assert_conserved(pool);
+    assert_eq!(pool.counts().succeeded, tasks as u64, "accepted, and not run");
+    assert_eq!(pool.drain.collect().len(), 0);
+}
+
+/// One worker, so that nobody else looks.
+#[test]
+fn a_submit_is_seen_by_whoever_falls_asleep() {
+    check(3, || {
+        let pool = pool(1, lane(), |task, _| {
+            only_the_end_is_left();
+            Ok(task)
+        });
+        let workers = start(&pool);
+        assert!(submit(&pool, 1));
+        wait_idle(&pool);
+        pool.close();
+        workers.into_iter().for_each(join);
+        assert_run(&pool, 1);
+    });
+}
+
+/// A submit beside a close: an accepted task is run, and the pool is finalized.
+#[test]
+fn a_late_submit_is_run_or_refused() {
+    check(3, || {
+        let pool = pool(1, lane(), |task, _| Ok(task));
+        let workers = start(&pool);
+        let submitter = spawn(&pool, |pool| submit(pool, 1));
+        pool.close();
+        let accepted = join(submitter);
+        workers.into_iter().for_each(join);
+        assert!(pool.drain.is_finalized());
+        assert_run(&pool, usize::from(accepted));
+    });
+}
+
+/// The lane is full until the worker takes from it.
+#[test]
+fn a_submit_that_waits_for_room_is_run_or_refused() {
+    check(2, || {
+        let pool = pool(1, lane().queue_capacity(1), |task, _| Ok(task));
+        assert!(submit(&pool, 1));
+        let waits = |pool: &Library| {
+            let answer = pool.submit_timeout(0, 2, OverloadPolicy::Reject, Duration::MAX);
+            matches!(answer, SubmitResult::Accepted(_))
+        };
+        let waiter = spawn(&pool, waits);
+        let workers = start(&pool);
+        pool.close();
+        let accepted = join(waiter);
+        workers.into_iter().for_each(join);
+        assert_run(&pool, 1 + usize::from(accepted));
+    });
+}
+
+/// As above, while nobody closes the pool.
+#[test]
+fn a_submit_that_waits_for_room_gets_it() {
+    check(2, || {
+        let pool = pool(1, lane().queue_capacity(1), |task, _| Ok(task));
+        assert!(submit(&pool, 1));
+        let workers = start(&pool);
+        let answer = pool.submit_timeout(0, 2, OverloadPolicy::Reject, Duration::MAX);
+        assert!(matches!(answer, SubmitResult::Accepted(_)));
+        wait_idle(&pool);
+        only_the_end_is_left();
+        pool.close();
+        workers.into_iter().for_each(join);
+        assert_run(&pool, 2);
+    });
+}
+
+/// A task of a lane with a limit falls due while the worker's round has read the clock for the lane before it.
+#[test]
+fn a_task_that_falls_due_in_a_round_is_taken() {
+    check(2, || {
+        let first = Lane::new("first").queue_capacity(1);
+        let pool = with_lane_before(first, lane().max_concurrency(1), |task, _| Ok(task));
+        let [hour, moment] = [Duration::from_secs(3600), Duration::from_nanos(1)];
+        let later = TaskOptions::new().delay(hour);
+        assert!(matches!(pool.submit_with(0, 1, OverloadPolicy::Reject, later), SubmitResult::Accepted(_)));
+        let soon = TaskOptions::new().delay(moment);
+        let slot = pool.submit_tracked(1, 2, OverloadPolicy::Reject, soon).expect("there is room");
+        let timer = spawn(&pool, |pool| pool.timer.run(pool));
+        let workers = start(&pool);
+        pass_time(&pool, moment);
+        while !slot.is_resolved() {
+            slot.wait(None);
+        }
+        only_the_end_is_left();
+        pool.sleep.abort();
+        pool.timer.stop();
+        workers.into_iter().for_each(join);
+        join(timer);
+    });
+}

@@ -1,0 +1,136 @@
+//! The ends of attempts: lines of the pool itself, seen by the models that run it.
+
+use super::Mutant;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "answer: given before the permit",
+        file: "src/worker.rs",
+        find: r"                if shared.lanes[lane].release() {
+                    shared.permit_appeared(lane);
+                }
+                shared.answer(ended);",
+        replace: r"                shared.answer(ended);
+                if shared.lanes[lane].release() {
+                    shared.permit_appeared(lane);
+                }",
+        tests: &["attempts::whoever_has_the_answer_sees_what_came_before_it"],
+        purpose: "a waker holds up what the permit would let start",
+    },
+    Mutant {
+        name: "retry: told once it is taken in",
+        file: "src/attempt.rs",
+        find: r"        self.tell_failure(&job, &failure, &plan);
+        // The failure before this one is dropped here, where user code may still run.
+        let previous = job.last_failure.replace(failure);
+        self.shared.guard.drop(previous);
+        if !self.end(&job) {
+            self.unreserve(&plan);
+            return self.come_back_late(job);
+        }
+        let rest = self.settle(job, plan);
+",
+        replace: r"        let task = self.info(&job);
+        let delay = if let Plan::Retry(retry) = &plan { Some(retry.delay) } else { None };
+        self.tell_while_running(&Event::AttemptFailed { task: &task, cause: failure.erased() });
+        let previous = job.last_failure.replace(failure);
+        self.shared.guard.drop(previous);
+        if !self.end(&job) {
+            self.unreserve(&plan);
+            return self.come_back_late(job);
+        }
+        let rest = self.settle(job, plan);
+        if let Some(delay) = delay {
+            self.tell_while_running(&Event::RetryScheduled { task: &task, delay });
+        }
+",
+        tests: &["attempts::a_retry_is_told_before_anybody_starts_it"],
+        purpose: "its start is heard before it",
+    },
+    Mutant {
+        name: "retry: the stage before the payload",
+        file: "src/attempt.rs",
+        find: r"        let waiting = job.wait();
+        if slot.is_some_and(|slot| !slot.stage.retry()) {",
+        replace: r"        let is_refused = slot.is_some_and(|slot| !slot.stage.retry());
+        let waiting = job.wait();
+        if is_refused {",
+        tests: &["attempts::a_cancel_leaves_nothing_of_a_retry"],
+        purpose: "a cancel finds no payload to hand back",
+    },
+    Mutant {
+        name: "retry: its place is kept after a cancel",
+        file: "src/attempt.rs",
+        find: r"            self.lane().delays.unreserve();
+            // Still",
+        replace: "            // Still",
+        tests: &["attempts::a_cancel_leaves_nothing_of_a_retry"],
+        purpose: "the pool is never at rest again",
+    },
+    Mutant {
+        name: "budget: the place of a refused retry is kept",
+        file: "src/attempt.rs",
+        find: r"        self.lane().delays.unreserve();
+        Plan::DeadLetter(DeadLetterReason::BudgetExhausted)",
+        replace: "        Plan::DeadLetter(DeadLetterReason::BudgetExhausted)",
+        tests: &["attempts::two_failures_share_what_is_left_of_the_budget"],
+        purpose: "the pool is never at rest again",
+    },
+    Mutant {
+        name: "budget: retries are not counted",
+        file: "src/budget.rs",
+        find: "            self.second(now).retries += 1;\n",
+        replace: "            let _ = self.second(now).retries;\n",
+        tests: &["attempts::two_failures_share_what_is_left_of_the_budget"],
+        purpose: "two retries fit where one does",
+    },
+    Mutant {
+        name: "give up: the slot is read after the mark",
+        file: "src/shutdown.rs",
+        find: "                        return self.tell_given_up(slot, &info);",
+        replace: r"                        drop(slot);
+                        let slot = station.current.lock().clone();
+                        return self.tell_given_up(slot, &info);",
+        tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
+        purpose: "the runner that comes back has let go of it, and nobody answers the handle",
+    },
+    Mutant {
+        name: "give up: the key is kept",
+        file: "src/shutdown.rs",
+        find: r"            slot.stage.finish(Outcome::Abandoned);
+            self.free_key(Some(slot));
+",
+        replace: "            slot.stage.finish(Outcome::Abandoned);\n",
+        tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
+        purpose: "the key is never free again",
+    },
+    Mutant {
+        name: "give up: the handle is not answered",
+        file: "src/shutdown.rs",
+        find: r"        self.tell_ended(info, Outcome::Abandoned);
+        if let Some(slot) = slot {
+            self.resolve(&slot, Err(TaskError::Abandoned));
+        }",
+        replace: "        self.tell_ended(info, Outcome::Abandoned);",
+        tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
+        purpose: "a waiter waits on",
+    },
+    Mutant {
+        name: "late: a runner that was given up tells the end",
+        file: "src/ending.rs",
+        find: r"        let _told = self.shed(self.held(job), Outcome::Abandoned);",
+        replace: r"        let info = self.info(&job);
+        self.shared.tell_ran(self.user, &info, Outcome::Abandoned, None);
+        let _told = self.shed(self.held(job), Outcome::Abandoned);",
+        tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
+        purpose: "the end of a task is heard twice",
+    },
+    Mutant {
+        name: "handle: goes without a cancel",
+        file: "src/handle.rs",
+        find: "        if self.cancel_on_drop {",
+        replace: "        if self.cancel_on_drop && false {",
+        tests: &["attempts::a_handle_that_goes_takes_its_task_or_leaves_it"],
+        purpose: "a task that nobody asks for is run",
+    },
+];
