@@ -430,18 +430,19 @@ impl PoolConfig {
                 return Err(BuildError::DuplicateLane { lane });
             }
         }
-        lanes.into_iter().map(|lane| self.resolve_lane(lane, slot)).collect()
+        let lanes = lanes.into_iter().map(|lane| self.resolve_lane(lane)).collect::<Result<Vec<_>, _>>()?;
+        // The time that is kept beside the queue, see `Ages`.
+        let time = if self.timing == Timing::Full { size_of::<u64>() } else { 0 };
+        fit_into_memory(&lanes, slot + time)?;
+        Ok(lanes)
     }
 
-    fn resolve_lane(&self, lane: Lane, slot: usize) -> Result<LaneConfig, BuildError> {
+    fn resolve_lane(&self, lane: Lane) -> Result<LaneConfig, BuildError> {
         let name = lane.name;
         let capacity = lane.capacity.unwrap_or(self.defaults.capacity);
         let capacity = capacity.resolve(self.workers);
         if capacity == 0 {
             return Err(BuildError::NoCapacity { lane: name });
-        }
-        if !fits_into_memory(capacity, slot) {
-            return Err(BuildError::CapacityTooLarge { lane: name });
         }
         let retry = lane.retry.unwrap_or_else(|| self.defaults.retry.clone());
         if let Err(what) = retry.check() {
@@ -461,15 +462,20 @@ impl PoolConfig {
     }
 }
 
-/// The queue allocates its slots at once and cannot say no, so the system is asked first.
-fn fits_into_memory(capacity: usize, slot: usize) -> bool {
-    capacity.checked_mul(slot).is_some_and(|bytes| {
-        let mut trial: Vec<u8> = Vec::new();
-        let reserved = trial.try_reserve_exact(bytes);
-        // Keeps the trial from being optimised away.
-        std::hint::black_box(&trial);
-        reserved.is_ok()
-    })
+/// The queues allocate their slots at once and cannot say no, so the system is asked first, for all of them together.
+fn fit_into_memory(lanes: &[LaneConfig], slot: usize) -> Result<(), BuildError> {
+    let mut trials: Vec<Vec<u8>> = Vec::with_capacity(lanes.len());
+    for lane in lanes {
+        let mut trial = Vec::new();
+        let reserved = lane.capacity.checked_mul(slot).map(|bytes| trial.try_reserve_exact(bytes));
+        if !matches!(reserved, Some(Ok(()))) {
+            return Err(BuildError::CapacityTooLarge { lane: lane.name.clone() });
+        }
+        trials.push(trial);
+    }
+    // Keeps the trials from being optimised away.
+    std::hint::black_box(&trials);
+    Ok(())
 }
 
 type Classify<E> = Box<dyn for<'a> Fn(Cause<'a, E>) -> RetryDecision + Send + Sync>;

@@ -8,6 +8,7 @@
 use crate::word::HasRunner;
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 
 /// Deeper than this a policy that acts refuses instead.
@@ -26,7 +27,29 @@ struct Frame {
 }
 
 thread_local! {
-    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    /// Without a destructor of its own: those of other thread-locals may use the pool, and whatever they run is inside.
+    static FRAMES: RefCell<ManuallyDrop<Vec<Frame>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    static CLEARING: Clearing = const { Clearing };
+}
+
+/// Frees the memory of the frames at the end of the thread.
+struct Clearing;
+
+impl Drop for Clearing {
+    fn drop(&mut self) {
+        with_frames(free_if_empty);
+    }
+}
+
+fn with_frames<R>(f: impl FnOnce(&mut Vec<Frame>) -> R) -> R {
+    FRAMES.with(|frames| f(&mut frames.borrow_mut()))
+}
+
+/// Where frames are left, `exit` was called inside, and the process ends.
+fn free_if_empty(frames: &mut Vec<Frame>) {
+    if frames.is_empty() {
+        drop(mem::take(frames));
+    }
 }
 
 /// Keeps the frame while user code runs; stays on the thread that made it.
@@ -34,13 +57,18 @@ pub(crate) struct Guard(PhantomData<*const ()>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Nothing to do where the thread is being torn down.
-        let _ = FRAMES.try_with(|frames| frames.borrow_mut().pop());
+        let frame = with_frames(Vec::pop);
+        drop(frame);
+        if CLEARING.try_with(|_| ()).is_err() {
+            with_frames(free_if_empty);
+        }
     }
 }
 
 fn enter(frame: Frame) -> Guard {
-    let _ = FRAMES.try_with(|frames| frames.borrow_mut().push(frame));
+    with_frames(|frames| frames.push(frame));
+    // The first use on a thread has it cleared.
+    let _ = CLEARING.try_with(|_| ());
     Guard(PhantomData)
 }
 
@@ -56,29 +84,19 @@ pub(crate) fn enter_submit(pool: u64, runner: Option<Arc<dyn HasRunner>>) -> Gua
 
 /// How many submits deep this thread is in user code.
 pub(crate) fn depth() -> usize {
-    FRAMES
-        .try_with(|frames| {
-            let frames = frames.borrow();
-            let submits = frames.iter().filter(|frame| frame.entry == Entry::Submit);
-            submits.count()
-        })
-        // Where the thread is being torn down nothing can be counted, so no policy may act.
-        .unwrap_or(MAX_DEPTH)
+    with_frames(|frames| frames.iter().filter(|frame| frame.entry == Entry::Submit).count())
 }
 
 pub(crate) fn is_inside(pool: u64) -> bool {
-    FRAMES.try_with(|frames| frames.borrow().iter().any(|frame| frame.pool == pool)).unwrap_or(false)
+    with_frames(|frames| frames.iter().any(|frame| frame.pool == pool))
 }
 
 /// The runners of `pool` that this thread is; they cannot go on while it waits.
 pub(crate) fn runners(pool: u64) -> Vec<Arc<dyn HasRunner>> {
-    FRAMES
-        .try_with(|frames| {
-            let frames = frames.borrow();
-            let own = frames.iter().filter(|frame| frame.pool == pool);
-            own.filter_map(|frame| frame.runner.clone()).collect()
-        })
-        .unwrap_or_default()
+    with_frames(|frames| {
+        let own = frames.iter().filter(|frame| frame.pool == pool);
+        own.filter_map(|frame| frame.runner.clone()).collect()
+    })
 }
 
 #[cfg(all(test, not(dockhand_loom)))]

@@ -56,7 +56,7 @@ pub(crate) struct LaneQueue<P: Processor> {
 
 impl<P: Processor> LaneQueue<P> {
     /// The size of a slot of the queue, for the check of its capacity: a stamp and a task.
-    pub(crate) const SLOT: usize = size_of::<usize>() + size_of::<Task<P>>();
+    pub(crate) const SLOT: usize = size_of::<(usize, Task<P>)>();
 
     pub(crate) fn new(config: LaneConfig, timing: Timing, listens: bool) -> Self {
         let budget = config.retry.budget_policy();

@@ -1,0 +1,15 @@
+//! What a pool does where its process is short of something, or ends: each case runs in a process of its own.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod child;
+mod clock;
+mod exit;
+mod exit_inside;
+mod exit_locals;
+mod exit_unwinding;
+mod logger;
+mod memory;
+#[path = "../it/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with the binary that uses all of it")]
+mod support;
+mod threads;
