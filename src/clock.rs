@@ -3,6 +3,7 @@
 //! Arithmetic saturates at [`Moment::NEVER`], which no clock reaches (584 years), so no duration that a user can
 //! pass wraps around or fires early.
 
+use crate::sync::now;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -119,7 +120,7 @@ pub(crate) enum Clock {
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        Clock::System { start: Instant::now() }
+        Clock::System { start: now() }
     }
 
     fn start(&self) -> Instant {
@@ -132,7 +133,7 @@ impl Clock {
     #[inline(never)]
     pub(crate) fn now(&self) -> Moment {
         match self {
-            Clock::System { start } => Moment::START.after(start.elapsed()),
+            Clock::System { start } => Moment::START.after(now().saturating_duration_since(*start)),
             Clock::Manual(clock) => clock.moment(),
         }
     }

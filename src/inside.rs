@@ -5,6 +5,7 @@
 //! submit also counts as depth, over all pools: a hook that submits into a full lane whose policy runs a hook would
 //! recurse without end.
 
+use crate::sync::thread_local;
 use crate::word::HasRunner;
 use std::cell::RefCell;
 use std::marker::PhantomData;

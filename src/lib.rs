@@ -284,6 +284,9 @@ mod sync;
 #[cfg(all(test, dockhand_loom))]
 mod models;
 
+#[cfg(all(test, dockhand_shuttle))]
+mod schedules;
+
 #[cfg(doctest)]
 mod compile_fail;
 

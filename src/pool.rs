@@ -18,7 +18,7 @@ use crate::sleep::Sleep;
 use crate::start::Threads;
 use crate::step::AtEnd;
 use crate::submitter::TaskSubmitter;
-use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, JoinHandle, Mutex, current};
 use crate::task::{DEFAULT_LANE, Outcome};
 use crate::timer::Timer;
 use crate::user::Guard;
@@ -291,7 +291,7 @@ impl<P: Processor> WorkerPool<P> {
         self.shared.wait_for_ends();
         self.shared.timer.stop();
         for thread in self.ended_threads() {
-            if thread.thread().id() == std::thread::current().id() {
+            if thread.thread().id() == current().id() {
                 // A destructor of a thread-local ends the pool on a thread that has left it: no thread joins itself.
                 continue;
             }
@@ -305,7 +305,7 @@ impl<P: Processor> WorkerPool<P> {
         self.shared.release(user);
     }
 
-    fn ended_threads(&self) -> Vec<std::thread::JoinHandle<()>> {
+    fn ended_threads(&self) -> Vec<JoinHandle<()>> {
         let mut threads = self.threads.lock();
         let timer = threads.timer.take();
         let slots = threads.workers.iter_mut().zip(&self.shared.workers);

@@ -6,11 +6,10 @@ use crate::event::Event;
 use crate::inside;
 use crate::processor::Processor;
 use crate::shared::{Shared, Station, Stepping};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Builder, Condvar, JoinHandle, Mutex};
 use crate::worker::TaskWorker;
 use std::io;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
 
 /// The threads of a running pool; a manual pool has none.
 #[derive(Default)]

@@ -1,23 +1,36 @@
-//! The one file that names a condition variable, a park token, or the locks and atomics of a protocol.
+//! The one module that names a condition variable, a park token, a thread, the time, a lane's queue, or the locks and
+//! atomics of a protocol.
 //!
-//! The models swap all of it for loom's by `--cfg dockhand_loom`; nothing else in the crate knows. (Counters that no
-//! protocol rests on, ids and panics, are plain atomics where they are.)
+//! The models swap all of it for loom's by `--cfg dockhand_loom`, the schedules for shuttle's by `--cfg dockhand_shuttle`;
+//! nothing else in the crate knows. (Counters that no protocol rests on, ids and panics, are plain atomics where they are.)
 
-#[cfg(not(all(test, dockhand_loom)))]
+#[cfg(not(all(test, any(dockhand_loom, dockhand_shuttle))))]
 pub(crate) use real::*;
 
 #[cfg(all(test, dockhand_loom))]
 pub(crate) use model::*;
 
-#[cfg(not(all(test, dockhand_loom)))]
+#[cfg(all(test, dockhand_shuttle))]
+mod scheduled;
+
+#[cfg(all(test, dockhand_shuttle))]
+pub(crate) use scheduled::*;
+
+#[cfg(not(all(test, any(dockhand_loom, dockhand_shuttle))))]
 mod real {
+    pub(crate) use crossbeam::queue::ArrayQueue;
     pub(crate) use parking_lot::{Mutex, MutexGuard};
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-    pub(crate) use std::thread::yield_now;
+    pub(crate) use std::thread::{Builder, JoinHandle, current, yield_now};
+    pub(crate) use std::thread_local;
 
     use std::sync::OnceLock;
     use std::thread::Thread;
     use std::time::Instant;
+
+    pub(crate) fn now() -> Instant {
+        Instant::now()
+    }
 
     /// A condition variable whose guards are passed by value, as loom's are.
     #[derive(Default)]
@@ -75,11 +88,19 @@ mod real {
 
 #[cfg(all(test, dockhand_loom))]
 mod model {
+    pub(crate) use crossbeam::queue::ArrayQueue;
     pub(crate) use loom::sync::MutexGuard;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub(crate) use loom::thread::yield_now;
+    // The models start their threads themselves, and have no time.
+    pub(crate) use std::thread::{Builder, JoinHandle, current};
+    pub(crate) use std::thread_local;
 
     use std::time::Instant;
+
+    pub(crate) fn now() -> Instant {
+        Instant::now()
+    }
 
     /// loom's mutex with the interface of `parking_lot`.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// The modules, lowest first. A module uses only modules of layers before its own.
 const LAYERS: &[&[&str]] = &[
     // What needs nothing of the crate.
-    &["sync", "clock", "user", "task", "options", "histogram"],
+    &["sync"],
+    &["clock", "user", "task", "options", "histogram"],
     // One protocol each, and numbers.
     &[
         "sleep", "word", "gate", "idle", "room", "drain", "timer", "permits", "stage", "tally", "ages",
@@ -228,7 +229,7 @@ fn locks_in(code: &str) -> BTreeSet<String> {
         .flat_map(|path| code.match_indices(path).map(move |(at, _)| &code[at + path.len()..]));
     let mut locks: BTreeSet<_> = words.map(str::to_string).chain(in_paths.map(first_name)).collect();
     locks.retain(|name| is_lock(name));
-    let crates = ["parking_lot::", "loom::"].into_iter().filter(|name| code.contains(name));
+    let crates = ["parking_lot::", "loom::", "shuttle::"].into_iter().filter(|name| code.contains(name));
     locks.extend(crates.map(str::to_string));
     locks
 }
