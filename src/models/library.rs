@@ -71,6 +71,8 @@ pub(super) fn with_lane_before(first: Lane, lane: Lane, process: impl Process) -
 /// Moves the clock, and wakes the timer to look at it.
 pub(super) fn pass_time(pool: &Library, by: Duration) {
     let Clock::Manual(clock) = &pool.clock else { panic!("the clock is moved by hand") };
+    // Loom does not see the clock. By a lock that workers take beside their readings it tries this between their steps.
+    let _waiting = pool.lanes[0].delays.len();
     clock.advance(by);
     pool.timer.poke(|| true);
 }
@@ -83,6 +85,17 @@ pub(super) fn start(pool: &Arc<Library>) -> Vec<JoinHandle<()>> {
         loom::thread::spawn(move || worker.run())
     };
     (0..pool.workers.len()).map(start).collect()
+}
+
+/// As [`start`], of workers that sleep. How they fell asleep is explored by others.
+pub(super) fn start_asleep(pool: &Arc<Library>) -> Vec<JoinHandle<()>> {
+    loom::stop_exploring();
+    let workers = start(pool);
+    while pool.sleep.state().sleeping() < workers.len() as u64 {
+        loom::thread::yield_now();
+    }
+    loom::explore();
+    workers
 }
 
 /// `submitter.rs`.

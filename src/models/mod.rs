@@ -24,8 +24,9 @@
 //!   may block.
 //! - It runs five threads at most, and the orders grow fast. Each model has a bound on preemptions, of one to three;
 //!   `LOOM_MAX_PREEMPTIONS` asks for more. A fault that needs more is not seen.
-//! - A load that races with a later store of a thread that loads first is not tried in every order; the reader is the last
-//!   thread where that matters.
+//! - It tries two steps in both orders if both touch one thing that it sees. A load beside a later store of a thread that
+//!   loads first is not tried in every order: the reader is the last thread where that matters, or the models of one
+//!   protocol, whose queue is seen, stand for the library's.
 //! - A bound on steps ends a loop without end; it fails like a deadlock.
 
 mod attempts;

@@ -2,11 +2,14 @@
 //!
 //! Left out: batches, which push in a loop; the policies of a full lane, which are in `gate`.
 
-use super::library::{Library, assert_conserved, lane, pass_time, pool, start, wait_idle, with_lane_before};
-use super::{check, join, only_the_end_is_left, spawn};
+use super::library::{
+    Library, assert_conserved, lane, pass_time, pool, start, start_asleep, with_lane_before,
+};
+use super::{Latch, check, join, only_the_end_is_left, spawn};
 use crate::config::{Lane, OverloadPolicy};
 use crate::error::SubmitResult;
 use crate::options::TaskOptions;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn submit(pool: &Library, task: u64) -> bool {
@@ -21,15 +24,18 @@ fn assert_run(pool: &Library, tasks: usize) {
 
 /// One worker, so that nobody else looks.
 #[test]
-fn a_submit_is_seen_by_whoever_falls_asleep() {
+fn a_submit_wakes_a_worker_that_sleeps() {
     check(3, || {
-        let pool = pool(1, lane(), |task, _| {
-            only_the_end_is_left();
+        let has_run = Arc::new(Latch::default());
+        let opened = Arc::clone(&has_run);
+        let pool = pool(1, lane(), move |task, _| {
+            opened.open();
             Ok(task)
         });
-        let workers = start(&pool);
+        let workers = start_asleep(&pool);
         assert!(submit(&pool, 1));
-        wait_idle(&pool);
+        has_run.wait();
+        only_the_end_is_left();
         pool.close();
         workers.into_iter().for_each(join);
         assert_run(&pool, 1);
@@ -53,37 +59,39 @@ fn a_late_submit_is_run_or_refused() {
 
 /// The lane is full until the worker takes from it.
 #[test]
-fn a_submit_that_waits_for_room_is_run_or_refused() {
-    check(2, || {
-        let pool = pool(1, lane().queue_capacity(1), |task, _| Ok(task));
-        assert!(submit(&pool, 1));
-        let waits = |pool: &Library| {
-            let answer = pool.submit_timeout(0, 2, OverloadPolicy::Reject, Duration::MAX);
-            matches!(answer, SubmitResult::Accepted(_))
-        };
-        let waiter = spawn(&pool, waits);
-        let workers = start(&pool);
-        pool.close();
-        let accepted = join(waiter);
-        workers.into_iter().for_each(join);
-        assert_run(&pool, 1 + usize::from(accepted));
-    });
-}
-
-/// As above, while nobody closes the pool.
-#[test]
 fn a_submit_that_waits_for_room_gets_it() {
     check(2, || {
-        let pool = pool(1, lane().queue_capacity(1), |task, _| Ok(task));
+        let has_run = Arc::new(Latch::default());
+        let opened = Arc::clone(&has_run);
+        let pool = pool(1, lane().queue_capacity(1), move |task, _| {
+            if task == 2 {
+                opened.open();
+            }
+            Ok(task)
+        });
         assert!(submit(&pool, 1));
         let workers = start(&pool);
         let answer = pool.submit_timeout(0, 2, OverloadPolicy::Reject, Duration::MAX);
         assert!(matches!(answer, SubmitResult::Accepted(_)));
-        wait_idle(&pool);
+        has_run.wait();
         only_the_end_is_left();
         pool.close();
         workers.into_iter().for_each(join);
         assert_run(&pool, 2);
+    });
+}
+
+/// The lane is paused and full, so nothing but the close ends the wait.
+#[test]
+fn a_submit_that_waits_for_room_is_refused_by_a_close() {
+    check(3, || {
+        let pool = pool(1, lane().queue_capacity(1).max_concurrency(0), |_, _| panic!("the lane is paused"));
+        assert!(submit(&pool, 1));
+        let wait = |pool: &Library| pool.submit_timeout(0, 2, OverloadPolicy::Reject, Duration::MAX);
+        let waiter = spawn(&pool, move |pool| wait(pool).into_payload());
+        pool.close();
+        assert_eq!(join(waiter), Some(2), "the task comes back");
+        assert_eq!(pool.lanes[0].queued(), 1);
     });
 }
 

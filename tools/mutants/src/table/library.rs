@@ -151,20 +151,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         purpose: "a listener that submits again is refused",
     },
     Mutant {
-        name: "submit: no fence after the push",
+        name: "submit: wakes nobody",
         file: "src/submit.rs",
-        find: r"        let state = self.sleep.after_push();
-        if state.is_closed() {
-            return self.settle_late(lane, id);
-        }
-        self.sleep.wake_by_rule(state);",
-        replace: r"        let state = self.sleep.state();
-        if state.is_closed() {
-            return self.settle_late(lane, id);
-        }
-        self.sleep.wake_by_rule(state);",
-        tests: &["ways_in::a_submit_is_seen_by_whoever_falls_asleep"],
-        purpose: "the push is not seen by who falls asleep, and the sleeper not by the submit",
+        find: r"        self.sleep.wake_by_rule(state);
+        SubmitResult::Accepted(id)
+    }
+
+    pub(crate) fn submit_with(",
+        replace: r"        SubmitResult::Accepted(id)
+    }
+
+    pub(crate) fn submit_with(",
+        tests: &["ways_in::a_submit_wakes_a_worker_that_sleeps"],
+        purpose: "the task waits beside a sleeping worker",
     },
     Mutant {
         name: "submit: no look at the word after the push",
@@ -176,14 +175,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         replace: "        self.sleep.wake_by_rule(state);",
         tests: &["ways_in::a_late_submit_is_run_or_refused"],
         purpose: "what is pushed after the last look is accepted, and nobody runs it",
-    },
-    Mutant {
-        name: "rest: no look at the lanes after the announcement",
-        file: "src/worker.rs",
-        find: "state.is_aborting() || shared.has_work() ||",
-        replace: "state.is_aborting() ||",
-        tests: &["ways_in::a_submit_is_seen_by_whoever_falls_asleep"],
-        purpose: "work that came before the announcement has nobody",
     },
     Mutant {
         name: "room: a take does not tell",
@@ -198,11 +189,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "src/submit.rs",
         find: "Waited::Pushed => self.settle_pushed(lane, id, stamp),",
         replace: "Waited::Pushed => SubmitResult::Accepted(id),",
-        tests: &[
-            "ways_in::a_submit_that_waits_for_room_gets_it",
-            "ways_in::a_submit_that_waits_for_room_is_run_or_refused",
-        ],
-        purpose: "nobody is woken for it, or it lies in a pool that has ended",
+        tests: &["ways_in::a_submit_that_waits_for_room_gets_it"],
+        purpose: "it lies beside a sleeping worker",
+    },
+    Mutant {
+        name: "close: those who wait for room are not told",
+        file: "src/shutdown.rs",
+        find: "                lane.room.close();\n",
+        replace: "                let _ = &lane.room;\n",
+        tests: &["ways_in::a_submit_that_waits_for_room_is_refused_by_a_close"],
+        purpose: "a submit waits in a pool that takes nothing more",
     },
     Mutant {
         name: "pick: the clock is read once for two looks",
