@@ -71,7 +71,7 @@ mod real {
     impl Parker {
         /// Names the calling thread as the one that parks here.
         pub(crate) fn bind(&self) {
-            let _ = self.0.set(std::thread::current());
+            let _ = self.0.set(current());
         }
 
         pub(crate) fn park(&self) {

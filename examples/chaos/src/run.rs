@@ -1,0 +1,95 @@
+//! A run from its first thread to its last.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use crate::options::Options;
+use crate::report::Report;
+use crate::script::{self, Script};
+use crate::watchdog::Watchdog;
+use crate::yard::Yard;
+use crate::{book, closing, findings, live, logger, panics, pool, threads};
+
+/// How long what was let go of, but runs on, may take to come back.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn run(options: &Options) -> Report {
+    findings::start(options.seed);
+    panics::install_hook();
+    logger::install(options.seed);
+    let watchdog = Watchdog::new();
+    let threads_at_start = threads::alive();
+    let yard = Arc::new(Yard::new(options.threads.get()));
+    let began = Instant::now();
+    play(options, &yard, &watchdog, began + Duration::from_secs(options.seconds.get()));
+    let played = began.elapsed();
+    clear(options.seed, yard, &watchdog);
+    let threads_alive = threads::left_over(threads_at_start, PATIENCE);
+    wait_for_the_last();
+    Report::new(options, played, threads_alive)
+}
+
+fn play(options: &Options, yard: &Arc<Yard>, watchdog: &Watchdog, until: Instant) {
+    let workers = options.workers.map(std::num::NonZeroUsize::get);
+    let threads: Vec<_> = (0..options.threads.get())
+        .map(|thread| {
+            let (script, yard) = (Script::new(options.seed, thread), Arc::clone(yard));
+            let beat = watchdog.beat(format!("thread {thread}"));
+            let its_beat = Arc::clone(&beat);
+            let play = move || script::play(script, &yard, workers, until, &its_beat);
+            (beat, std::thread::spawn(play))
+        })
+        .collect();
+    for (beat, thread) in threads {
+        if thread.join().is_err() {
+            findings::other("a script's thread panicked");
+        }
+        watchdog.forget(&beat);
+    }
+}
+
+/// Ends every pool that is left. On a thread of its own: a task that a manual pool runs on it may leave something in its
+/// thread-locals.
+fn clear(seed: u64, yard: Arc<Yard>, watchdog: &Watchdog) {
+    let beat = watchdog.beat("the last thread");
+    let its_beat = Arc::clone(&beat);
+    let last = std::thread::spawn(move || {
+        let mut dice = Rng::with_seed(seed);
+        for place in 0..yard.places() {
+            its_beat.begins("the end", place);
+            script::end(yard.put(place, None), &mut dice);
+        }
+        its_beat.begins("the end of the hidden", 0);
+        // A pool that a waiting payload holds is held by itself.
+        loop {
+            let hidden = pool::live();
+            if hidden.is_empty() {
+                return;
+            }
+            for pool in hidden {
+                let ended = AssertUnwindSafe(|| closing::from_outside(&pool, Duration::from_millis(10)));
+                if catch_unwind(ended).is_err() {
+                    findings::other("a panic got out of a shutdown");
+                }
+            }
+        }
+    });
+    if last.join().is_err() {
+        findings::other("the last thread panicked");
+    }
+    watchdog.forget(&beat);
+}
+
+/// A pool that one of its own tasks has dropped may be a moment from its end.
+fn wait_for_the_last() {
+    let end = Instant::now() + PATIENCE;
+    while live::alive() != 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if live::alive() != 0 {
+        findings::other(format!("still alive: {}; of {:?}", live::by_kind(), book::open()));
+    }
+}
