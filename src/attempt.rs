@@ -14,11 +14,11 @@ use crate::delay::DelayRefusal;
 use crate::event::Event;
 use crate::failure::{DeadLetterReason, Failure, RetryDecision, Verdict, decide, default_decision};
 use crate::histogram::Recording;
-use crate::job::{Held, Job, Place};
+use crate::job::{Held, Job, Place, Waiting};
 use crate::lane::LaneQueue;
 use crate::meter::Meter;
 use crate::processor::Processor;
-use crate::shared::{LaneTimes, Shared, Station};
+use crate::shared::{LaneTimes, Shared, Station, WorkerSlot};
 use crate::sync::Ordering;
 use crate::tally::{Count, Recorder};
 use crate::task::{Outcome, TaskInfo};
@@ -36,6 +36,8 @@ pub(crate) struct Attempt<'a, P: Processor> {
     pub(crate) recorder: Recorder<'a>,
     pub(crate) times: Times<'a>,
     pub(crate) lane: usize,
+    /// That lane.
+    pub(crate) queue: &'a LaneQueue<P>,
 }
 
 /// Where its times are recorded.
@@ -45,7 +47,72 @@ pub(crate) enum Times<'a> {
     Caller(&'a Recording),
 }
 
+impl<'a, P: Processor> Attempt<'a, P> {
+    /// On a worker.
+    #[inline]
+    pub(crate) fn of_worker(
+        shared: &'a Shared<P>,
+        user: &'a UserCode<P>,
+        worker: usize,
+        lane: usize,
+    ) -> Self {
+        let WorkerSlot { station, tallies, times, .. } = &shared.workers[worker];
+        Attempt {
+            shared,
+            user,
+            station,
+            recorder: Recorder::Own(&tallies[lane]),
+            times: Times::Worker(&times[lane]),
+            lane,
+            queue: &shared.lanes[lane],
+        }
+    }
+}
+
 impl<P: Processor> Attempt<'_, P> {
+    /// The turn of a task that a worker took. `None` for one that had ended while it waited.
+    #[inline]
+    pub(crate) fn run_or_expire(&self, was: Place, waiting: Waiting<P>) -> Option<Ended<P>> {
+        // Read after the take, and only for a task that may be too late.
+        let deadline = waiting.task.deadline;
+        if deadline != Moment::NEVER && self.shared.clock.now() >= deadline {
+            return self.expire_waiting(was, waiting);
+        }
+        let Some(job) = waiting.start() else {
+            self.pass(was);
+            return None;
+        };
+        self.took(was);
+        let ready = match (was, job.stamp) {
+            (Place::Delayed(due), stamp) if stamp != Moment::NEVER => due,
+            (_, stamp) => stamp,
+        };
+        Some(self.run(job, Some(ready)))
+    }
+
+    #[inline(never)]
+    fn expire_waiting(&self, was: Place, waiting: Waiting<P>) -> Option<Ended<P>> {
+        let Some(job) = waiting.end(Outcome::Expired) else {
+            self.pass(was);
+            return None;
+        };
+        self.took(was);
+        Some(self.expire(Held { lane: self.lane, was, job }))
+    }
+
+    fn took(&self, was: Place) {
+        if was == Place::Queued {
+            self.recorder.add(Count::Taken);
+        }
+    }
+
+    /// It had ended while it waited; in the queue it has only kept its place.
+    fn pass(&self, was: Place) {
+        if was == Place::Queued {
+            self.queue.pass_dead();
+        }
+    }
+
     /// Runs the next attempt of a job that was claimed. `ready` is when it was submitted or fell due, if it is timed.
     pub(crate) fn run(&self, mut job: Job<P>, ready: Option<Moment>) -> Ended<P> {
         let began = self.needs_clock(&job).then(|| self.shared.clock.now());
@@ -71,22 +138,23 @@ impl<P: Processor> Attempt<'_, P> {
         let (answer, course) = self.call(&mut job, began);
         self.tell_course(&job, &course);
         match answer {
-            Ok(output) => self.succeed(job, output, &course),
+            Ok(output) if self.end(&job) => {
+                self.succeed(&job, &course);
+                self.let_go(job, output)
+            }
+            Ok(output) => self.succeed_late(job, output),
             Err(failure) => self.fail(job, failure, &course),
         }
     }
 
     /// Whether this attempt has to know the time.
     fn needs_clock(&self, job: &Job<P>) -> bool {
-        let lane = self.lane();
-        let is_timed =
-            job.stamp != Moment::NEVER || (lane.slow_after.is_some() && self.shared.timing.is_on());
-        is_timed || lane.attempt_timeout.is_some() || lane.budget.is_some() || self.shared.has_events
+        job.stamp != Moment::NEVER || self.queue.needs_clock
     }
 
     fn began_fresh(&self, began: Option<Moment>, ready: Option<Moment>) {
         let Some(now) = began else { return };
-        if let Some(budget) = &self.lane().budget {
+        if let Some(budget) = &self.queue.budget {
             budget.lock().deposit(now);
         }
         if let (Times::Worker(times), Some(ready)) =
@@ -99,11 +167,7 @@ impl<P: Processor> Attempt<'_, P> {
     /// What listeners are told of the task.
     pub(crate) fn info(&self, job: &Job<P>) -> TaskInfo {
         let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
-        self.lane().info(job.id, job.attempts, key)
-    }
-
-    pub(crate) fn lane(&self) -> &LaneQueue<P> {
-        &self.shared.lanes[self.lane]
+        self.queue.info(job.id, job.attempts, key)
     }
 
     pub(crate) fn held(&self, job: Job<P>) -> Held<P> {
@@ -116,7 +180,7 @@ impl<P: Processor> Attempt<'_, P> {
         job: &mut Job<P>,
         began: Option<Moment>,
     ) -> (Result<P::Output, Failure<P::Error>>, Course) {
-        let limit = self.lane().attempt_timeout;
+        let limit = self.queue.attempt_timeout;
         let timeout_at = began.zip(limit).map_or(Moment::NEVER, |(began, limit)| began.after(limit));
         let current = Current {
             shared: self.shared,
@@ -127,12 +191,12 @@ impl<P: Processor> Attempt<'_, P> {
             id: job.id,
             attempt: job.attempts,
             timeout_at,
-            meter: Meter::new(self.shared.pace),
+            meter: self.shared.has_events.then(|| Meter::new(self.shared.pace)),
         };
         let cx = TaskContext {
             host: Some(&current),
             id: job.id,
-            lane: &self.lane().name,
+            lane: &self.queue.name,
             attempt: job.attempts,
             deadline: job.deadline,
         };
@@ -149,7 +213,7 @@ impl<P: Processor> Attempt<'_, P> {
             Ok(Err(error)) => Err(Failure::error(error)),
             Err(value) => Err(Failure::panicked(user::panic_message(value))),
         };
-        let unsaid = if self.shared.has_events { current.meter.unsaid() } else { None };
+        let unsaid = current.meter.as_ref().and_then(Meter::unsaid);
         let ran = began.zip(ended).map(|(began, ended)| ended.since(began));
         self.record(job, ran);
         (answer, Course { ran, unsaid })
@@ -172,12 +236,9 @@ impl<P: Processor> Attempt<'_, P> {
         decided
     }
 
-    fn succeed(&self, job: Job<P>, output: P::Output, course: &Course) -> Ended<P> {
-        if !self.end(&job) {
-            let ended = self.come_back_late(job);
-            self.shared.guard.drop(output);
-            return ended;
-        }
+    /// The end of an attempt that came back with `Ok`. The job stays where it is until it is let go.
+    #[inline]
+    fn succeed(&self, job: &Job<P>, course: &Course) {
         if let Some(slot) = &job.slot {
             slot.stage.finish(Outcome::Succeeded);
             self.shared.free_key(Some(slot));
@@ -185,12 +246,19 @@ impl<P: Processor> Attempt<'_, P> {
         self.recorder.add(Count::Succeeded);
         self.station.runner.word.tidy();
         if self.shared.has_events {
-            self.shared.tell_ran(self.user, &self.info(&job), Outcome::Succeeded, course.ran);
+            self.shared.tell_ran(self.user, &self.info(job), Outcome::Succeeded, course.ran);
         }
+    }
+
+    #[inline]
+    fn let_go(&self, job: Job<P>, output: P::Output) -> Ended<P> {
         let guard = &self.shared.guard;
-        guard.drop(job.payload);
-        guard.drop(job.last_failure);
-        match job.slot {
+        let Job { payload, last_failure, slot, .. } = job;
+        guard.drop(payload);
+        if last_failure.is_some() {
+            guard.drop(last_failure);
+        }
+        match slot {
             Some(slot) => Ended::answer(Outcome::Succeeded, slot, Ok(output)),
             None => {
                 guard.drop(output);
@@ -199,6 +267,15 @@ impl<P: Processor> Attempt<'_, P> {
         }
     }
 
+    /// A shutdown had decided.
+    #[cold]
+    fn succeed_late(&self, job: Job<P>, output: P::Output) -> Ended<P> {
+        let ended = self.come_back_late(job);
+        self.shared.guard.drop(output);
+        ended
+    }
+
+    #[inline(never)]
     fn fail(&self, mut job: Job<P>, failure: Failure<P::Error>, course: &Course) -> Ended<P> {
         if failure.is_panic() {
             self.recorder.add(Count::Panics);
@@ -232,7 +309,7 @@ impl<P: Processor> Attempt<'_, P> {
         };
         // A classifier that panics has said nothing worth a retry.
         let decision = decision.unwrap_or(RetryDecision::GiveUp);
-        match decide(&self.lane().retry, decision, job.attempts, || self.chance()) {
+        match decide(&self.queue.retry, decision, job.attempts, || self.chance()) {
             Verdict::Retry(delay) if self.is_beyond_deadline(job, delay) => Plan::Expire,
             Verdict::Retry(delay) => Plan::Retry(Retry { due: self.shared.clock.now().after(delay), delay }),
             Verdict::DeadLetter(reason) => Plan::DeadLetter(reason),
@@ -248,25 +325,25 @@ impl<P: Processor> Attempt<'_, P> {
         let Plan::Retry(retry) = plan else { return plan };
         // Relaxed: whoever is to see it sees the timer's or its own fence first.
         self.shared.has_delays.store(true, Ordering::Relaxed);
-        if let Err(refusal) = self.lane().delays.reserve(retry.due) {
+        if let Err(refusal) = self.queue.delays.reserve(retry.due) {
             return Plan::DeadLetter(no_room(refusal));
         }
         if self.fits_budget() {
             return plan;
         }
-        self.lane().delays.unreserve();
+        self.queue.delays.unreserve();
         Plan::DeadLetter(DeadLetterReason::BudgetExhausted)
     }
 
     fn unreserve(&self, plan: &Plan) {
         if let Plan::Retry(_) = plan {
-            self.lane().delays.unreserve();
+            self.queue.delays.unreserve();
         }
     }
 
     fn fits_budget(&self) -> bool {
         let now = || self.shared.clock.now();
-        self.lane().budget.as_ref().is_none_or(|budget| budget.lock().withdraw(now()))
+        self.queue.budget.as_ref().is_none_or(|budget| budget.lock().withdraw(now()))
     }
 
     /// Even in `[0, 1)`. The generator is thread-local and asks the system for its seed: where either fails there is no
@@ -322,11 +399,11 @@ impl<P: Processor> Attempt<'_, P> {
         // The payload is back in the slot before the stage says so: a cancel may take it at once.
         let waiting = job.wait();
         if slot.is_some_and(|slot| !slot.stage.retry()) {
-            self.lane().delays.unreserve();
+            self.queue.delays.unreserve();
             // Still running, so the payload is still this attempt's.
             return waiting.reclaim().map_or(Rest::Gone, |job| self.close(job, Plan::Cancel));
         }
-        match self.lane().delays.insert_reserved(due, waiting) {
+        match self.queue.delays.insert_reserved(due, waiting) {
             Ok(earliest) => {
                 self.recorder.add(Count::Retries);
                 if let Some(at) = earliest {

@@ -24,7 +24,8 @@ pub(crate) struct Current<'a, P: Processor> {
     pub(crate) attempt: u32,
     /// When the attempt has run for too long.
     pub(crate) timeout_at: Moment,
-    pub(crate) meter: Meter,
+    /// If anybody listens.
+    pub(crate) meter: Option<Meter>,
 }
 
 impl<P: Processor> Current<'_, P> {
@@ -74,7 +75,7 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
         if let Some(slot) = self.slot {
             slot.set_progress(self.attempt, progress);
         }
-        if self.shared.has_events && self.meter.report(now, progress) {
+        if self.meter.as_ref().is_some_and(|meter| meter.report(now, progress)) {
             let event = Event::Progress { task: &self.info(), progress };
             self.shared.tell_while_running(self.user, self.runner, &event);
         }

@@ -70,10 +70,10 @@ impl<P: Processor> Attempt<'_, P> {
     /// What an attempt has left unsaid, and whether it was slow. Told while it still counts as running, so that a shutdown
     /// need not wait for a listener; once the shutdown has told its end, nothing more is told.
     pub(crate) fn tell_course(&self, job: &Job<P>, course: &Course) {
-        let slow = self.lane().slow_after.zip(course.ran).filter(|(limit, ran)| ran > limit);
+        let slow = self.queue.slow_after.zip(course.ran).filter(|(limit, ran)| ran > limit);
         let slow = slow.filter(|_| self.shared.timing.is_on());
         if let Some((limit, ran)) = slow {
-            let (id, lane) = (job.id, &self.lane().name);
+            let (id, lane) = (job.id, &self.queue.name);
             self.shared
                 .guard
                 .run(|| log::warn!("task {id} of lane {lane:?} took {ran:?}, more than {limit:?}"));
@@ -152,7 +152,7 @@ impl<P: Processor> Attempt<'_, P> {
         };
         let letter = DeadLetter {
             info: LetterInfo {
-                task: self.lane().info(job.id, job.attempts, key),
+                task: self.queue.info(job.id, job.attempts, key),
                 reason,
                 error,
                 ended: SystemTime::now(),
@@ -199,7 +199,7 @@ impl<P: Processor> Attempt<'_, P> {
     }
 
     pub(crate) fn log_failure(&self, job: &Job<P>, failure: &Failure<P::Error>, plan: &Plan) {
-        let (id, lane, attempt) = (job.id, &self.lane().name, job.attempts);
+        let (id, lane, attempt) = (job.id, &self.queue.name, job.attempts);
         self.shared.guard.run(|| match plan {
             Plan::Retry(Retry { delay, .. }) => {
                 log::debug!(

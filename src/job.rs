@@ -77,7 +77,15 @@ impl<P: Processor> Task<P> {
     }
 }
 
+impl<P: Processor> Taken<P> {
+    #[inline]
+    pub(crate) fn fresh(lane: usize, task: Task<P>) -> Self {
+        Taken { lane, was: Place::Queued, waiting: Waiting::fresh(task) }
+    }
+}
+
 impl<P: Processor> Waiting<P> {
+    #[inline]
     pub(crate) fn fresh(task: Task<P>) -> Self {
         Waiting { task, attempts: 0, last_failure: None }
     }
@@ -88,6 +96,7 @@ impl<P: Processor> Waiting<P> {
     }
 
     /// Claims it for an attempt. `None` if it has ended while it waited.
+    #[inline]
     pub(crate) fn start(self) -> Option<Job<P>> {
         self.claim(|slot| slot.stage.start())
     }
@@ -102,6 +111,7 @@ impl<P: Processor> Waiting<P> {
         self.claim(|_| true)
     }
 
+    #[inline]
     fn claim(self, wins: impl FnOnce(&Slot<P>) -> bool) -> Option<Job<P>> {
         let Waiting { task: Task { id, deadline, stamp, body }, attempts, last_failure } = self;
         match body {

@@ -24,6 +24,8 @@ pub(crate) struct LaneQueue<P: Processor> {
     pub(crate) overload: OverloadPolicy,
     /// A plain submit has nothing to do here but to push: no limit, no ttl, no listener, not every task timed.
     pub(crate) is_plain: bool,
+    /// Every attempt has to know the time, not only that of a task that is timed.
+    pub(crate) needs_clock: bool,
     pub(crate) retry: RetryPolicy,
     pub(crate) queue: ArrayQueue<Task<P>>,
     pub(crate) delays: DelayQueue<Waiting<P>>,
@@ -66,6 +68,10 @@ impl<P: Processor> LaneQueue<P> {
                 && config.max_concurrency.is_none()
                 && config.ttl.is_none()
                 && timing != Timing::Full,
+            needs_clock: listens
+                || config.attempt_timeout.is_some()
+                || budget.is_some()
+                || (config.slow_after.is_some() && timing.is_on()),
             retry: config.retry,
             queue: ArrayQueue::new(config.capacity),
             delays: DelayQueue::new(config.delay_capacity),

@@ -103,8 +103,9 @@ impl<P: Processor> Shared<P> {
             let _inside = inside::enter_submit(self.id, Some(Arc::<Station<P>>::clone(&station)));
             let recorder = self.lanes[lane].recorder();
             let ended = user.as_deref().and_then(|user| {
-                let times = Times::Caller(&self.lanes[lane].caller_run);
-                let attempt = Attempt { shared: self, user, station: &station, recorder, times, lane };
+                let queue = &self.lanes[lane];
+                let times = Times::Caller(&queue.caller_run);
+                let attempt = Attempt { shared: self, user, station: &station, recorder, times, lane, queue };
                 // Nobody else knows the task yet, so it can be started.
                 Waiting::fresh(task).start().map(|job| attempt.run(job, None))
             });

@@ -188,6 +188,12 @@ impl<P: Processor> Shared<P> {
         !lane.queue.is_empty() || self.has_due(lane)
     }
 
+    /// A take from a lane is a pop and nothing else: no limit, and nothing is ever due.
+    #[inline]
+    pub(crate) fn is_taken_plainly(&self, lane: usize) -> bool {
+        self.lanes[lane].permits.is_none() && !self.has_delays.load(Ordering::Relaxed)
+    }
+
     fn has_due(&self, lane: &LaneQueue<P>) -> bool {
         if !self.has_delays.load(Ordering::Relaxed) {
             return false;

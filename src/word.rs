@@ -67,14 +67,17 @@ pub(crate) struct Reading(u64);
 impl Reading {
     const PHASE_BITS: u32 = 3;
 
+    #[inline]
     fn new(looks: u64, phase: Phase) -> Self {
         Reading(looks << Self::PHASE_BITS | phase as u64)
     }
 
+    #[inline]
     fn looks(self) -> u64 {
         self.0 >> Self::PHASE_BITS
     }
 
+    #[inline]
     pub(crate) fn phase(self) -> Phase {
         Phase::ALL[(self.0 & 7) as usize]
     }
@@ -94,10 +97,12 @@ impl Word {
         Word(AtomicU64::new(Reading::new(0, Phase::Idle).0))
     }
 
+    #[inline]
     fn own(&self) -> Reading {
         Reading(self.0.load(Ordering::Relaxed))
     }
 
+    #[inline]
     fn store(&self, phase: Phase, order: Ordering) {
         self.0.store(Reading::new(self.own().looks(), phase).0, order);
     }
@@ -220,6 +225,7 @@ impl Runner {
     }
 
     /// What the runner has in its hands, from its look on.
+    #[inline]
     pub(crate) fn describe(&self, running: Running) {
         // Relaxed: published by the word's Release store. The fence that every take has after its look keeps a reader
         // that sees these from seeing the word as it was before the look.

@@ -1,13 +1,12 @@
 //! A worker: takes from the lanes, runs, rests.
 
-use crate::attempt::{Attempt, Times};
+use crate::attempt::Attempt;
 use crate::clock::Moment;
 use crate::config::{IdleStrategy, UserCode};
-use crate::course::Ended;
 use crate::error::TaskError;
 use crate::event::Event;
 use crate::inside;
-use crate::job::{Held, Place, Taken, Waiting};
+use crate::job::{Held, Place, Taken};
 use crate::processor::Processor;
 use crate::shared::{ManualWorker, Shared, Station, Turn};
 use crate::sleep::Activity;
@@ -78,49 +77,61 @@ impl<P: Processor> TaskWorker<P> {
 
     /// Takes one task, if there is one, and runs it.
     pub(crate) fn step(&mut self) -> Step {
-        let shared = &*self.shared;
-        if shared.sleep.state().is_aborting() {
+        if self.shared.sleep.state().is_aborting() {
             return Step::Over;
         }
-        let word = &shared.workers[self.me].station.runner.word;
-        word.look();
-        let Some(taken) = self.picker.pick(shared) else {
-            word.idle();
-            return Step::Nothing;
-        };
-        // Ordering: partner of the fence of those who wait for room, and of the one at the end of a window.
-        fence(Ordering::SeqCst);
-        if taken.was == Place::Queued {
-            shared.lanes[taken.lane].room.was_freed();
-            shared.lanes[taken.lane].left_queue();
+        self.shared.workers[self.me].station.runner.word.look();
+        let lanes = self.shared.lanes.len();
+        let (mut lane, turn) = self.picker.first_lane(lanes);
+        // Read at most once a step, and only while something is delayed.
+        let mut now = None;
+        for _ in 0..lanes {
+            if self.shared.is_taken_plainly(lane) {
+                // From the queue straight to its turn: each stop on the way would copy the payload.
+                if let Some(task) = self.shared.lanes[lane].queue.pop() {
+                    self.picker.took(turn);
+                    return self.turn_of(Taken::fresh(lane, task));
+                }
+            } else if let Some(taken) = self.picker.take(&self.shared, lane, &mut now) {
+                self.picker.took(turn);
+                return self.turn_of(taken);
+            }
+            lane = if lane + 1 == lanes { 0 } else { lane + 1 };
         }
-        if shared.sleep.state().is_aborting() {
-            self.hand_back(taken);
-        } else {
-            shared.sleep.found(&mut self.activity, || shared.has_work());
-            return self.work(taken);
-        }
-        Step::Ran
+        self.shared.workers[self.me].station.runner.word.idle();
+        Step::Nothing
     }
 
     /// The turn of a task that was taken with its lane's permit.
-    fn work(&mut self, taken: Taken<P>) -> Step {
-        let Taken { lane, was, waiting } = taken;
-        let ended = self.run_or_expire(lane, was, waiting);
-        let step = if ended.is_some() { Step::Ran } else { Step::Passed };
+    #[inline(never)]
+    fn turn_of(&mut self, taken: Taken<P>) -> Step {
         let shared = &*self.shared;
+        let attempt = Attempt::of_worker(shared, &self.user, self.me, taken.lane);
+        // Ordering: partner of the fence of those who wait for room, and of the one at the end of a window.
+        fence(Ordering::SeqCst);
+        if taken.was == Place::Queued {
+            attempt.queue.room.was_freed();
+            attempt.queue.left_queue();
+        }
+        if shared.sleep.state().is_aborting() {
+            self.hand_back(taken);
+            return Step::Ran;
+        }
+        shared.sleep.found(&mut self.activity, || shared.has_work());
+        let ended = attempt.run_or_expire(taken.was, taken.waiting);
+        let step = if ended.is_some() { Step::Ran } else { Step::Passed };
         match ended {
             // Its handle's waker is user code and comes after the permit, so this worker cannot look for what the permit
             // lets start.
             Some(ended) if ended.has_answer() => {
-                if shared.lanes[lane].release() {
-                    shared.permit_appeared(lane);
+                if attempt.queue.release() {
+                    shared.permit_appeared(attempt.lane);
                 }
                 shared.answer(ended);
             }
             // A freed permit is work appearing. This worker counts as searching and looks for it itself: no wake.
             _ => {
-                if shared.lanes[lane].release() {
+                if attempt.queue.release() {
                     shared.sleep.start_searching(&mut self.activity);
                 }
             }
@@ -128,40 +139,8 @@ impl<P: Processor> TaskWorker<P> {
         step
     }
 
-    /// `None` for a task that had ended while it waited.
-    fn run_or_expire(&self, lane: usize, was: Place, waiting: Waiting<P>) -> Option<Ended<P>> {
-        let attempt = self.attempt(lane);
-        // Read after the take, and only for a task that may be too late.
-        let deadline = waiting.task.deadline;
-        let is_late = deadline != Moment::NEVER && self.shared.clock.now() >= deadline;
-        let ready = match (was, waiting.task.stamp) {
-            (Place::Delayed(due), stamp) if stamp != Moment::NEVER => due,
-            (_, stamp) => stamp,
-        };
-        let claimed = if is_late { waiting.end(Outcome::Expired) } else { waiting.start() };
-        if was == Place::Queued {
-            match claimed {
-                Some(_) => attempt.recorder.add(Count::Taken),
-                None => self.shared.lanes[lane].pass_dead(),
-            }
-        }
-        let job = claimed?;
-        Some(if is_late { attempt.expire(Held { lane, was, job }) } else { attempt.run(job, Some(ready)) })
-    }
-
-    fn attempt(&self, lane: usize) -> Attempt<'_, P> {
-        let shared = &*self.shared;
-        Attempt {
-            shared,
-            user: &self.user,
-            station: &shared.workers[self.me].station,
-            recorder: shared.recorder_of(self.me, lane),
-            times: Times::Worker(&shared.workers[self.me].times[lane]),
-            lane,
-        }
-    }
-
     /// The window ended between the look and the take.
+    #[cold]
     fn hand_back(&mut self, taken: Taken<P>) {
         let shared = &*self.shared;
         shared.sleep.stop_searching(&mut self.activity);
@@ -329,20 +308,11 @@ impl Picker {
         Picker { takes: 0, turn: 0, due_first: vec![true; lanes].into() }
     }
 
-    fn pick<P: Processor>(&mut self, shared: &Shared<P>) -> Option<Taken<P>> {
-        let lanes = shared.lanes.len();
-        let (first, turn) = self.first_lane(lanes);
-        // Read at most once a pick, and only while something is delayed.
-        let mut now = None;
-        for step in 0..lanes {
-            let lane = (first + step) % lanes;
-            if let Some((was, waiting)) = self.take(shared, lane, &mut now) {
-                self.takes += 1;
-                self.turn = turn;
-                return Some(Taken { lane, was, waiting });
-            }
-        }
-        None
+    /// Something was taken; and whose turn it then was.
+    #[inline]
+    fn took(&mut self, turn: usize) {
+        self.takes += 1;
+        self.turn = turn;
     }
 
     /// The most urgent lane, but every 64th take the next one in turn; and whose turn it then was.
@@ -355,12 +325,13 @@ impl Picker {
     }
 
     /// Takes from a lane, with a permit of its limit if it has one.
+    #[inline(never)]
     fn take<P: Processor>(
         &mut self,
         shared: &Shared<P>,
         lane: usize,
         now: &mut Option<Moment>,
-    ) -> Option<(Place, Waiting<P>)> {
+    ) -> Option<Taken<P>> {
         let queue = &shared.lanes[lane];
         if queue.permits.is_none() {
             return self.take_permitted(shared, lane, now);
@@ -384,15 +355,11 @@ impl Picker {
         shared: &Shared<P>,
         lane: usize,
         now: &mut Option<Moment>,
-    ) -> Option<(Place, Waiting<P>)> {
-        let due_first = self.due_first[lane];
+    ) -> Option<Taken<P>> {
         let due = |now: &mut Option<Moment>| take_due(shared, lane, now);
-        let fresh = || {
-            let task = shared.lanes[lane].queue.pop()?;
-            Some((Place::Queued, Waiting::fresh(task)))
-        };
-        let taken = if due_first { due(now).or_else(fresh) } else { fresh().or_else(|| due(now)) };
-        if let Some((was, _)) = &taken {
+        let fresh = || Some(Taken::fresh(lane, shared.lanes[lane].queue.pop()?));
+        let taken = if self.due_first[lane] { due(now).or_else(fresh) } else { fresh().or_else(|| due(now)) };
+        if let Some(Taken { was, .. }) = &taken {
             self.due_first[lane] = *was == Place::Queued;
         }
         taken
@@ -400,11 +367,7 @@ impl Picker {
 }
 
 /// A task whose time has come. No clock is read while nothing is delayed.
-fn take_due<P: Processor>(
-    shared: &Shared<P>,
-    lane: usize,
-    now: &mut Option<Moment>,
-) -> Option<(Place, Waiting<P>)> {
+fn take_due<P: Processor>(shared: &Shared<P>, lane: usize, now: &mut Option<Moment>) -> Option<Taken<P>> {
     if !shared.has_delays.load(Ordering::Relaxed) {
         return None;
     }
@@ -419,5 +382,5 @@ fn take_due<P: Processor>(
         // What was hidden behind this one is what the timer has to wait for now.
         shared.timer.arm(taken.next);
     }
-    Some((taken.item.place_until(taken.due), taken.item))
+    Some(Taken { lane, was: taken.item.place_until(taken.due), waiting: taken.item })
 }
