@@ -15,6 +15,7 @@ use crate::retry::RetryPolicy;
 use crate::shared::Shared;
 use crate::start::{self, Threads};
 use crate::task::Shed;
+use crate::user::Guard;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -480,10 +481,7 @@ impl<P: Processor> PoolBuilder<P> {
     /// # Ok::<(), dockhand::BuildError>(())
     /// ```
     pub fn build(self) -> Result<WorkerPool<P>, BuildError> {
-        let PoolBuilder { config, user } = self;
-        let slot = LaneQueue::<P>::SLOT;
-        let lanes = config.resolve_lanes(slot)?;
-        let shared = Arc::new(Shared::new(&config, lanes, user, None));
+        let (config, shared) = self.resolve(None)?;
         let threads = start::start(&shared, &config)?;
         Ok(WorkerPool::new(shared, threads, config.drop_timeout))
     }
@@ -532,11 +530,27 @@ impl<P: Processor> PoolBuilder<P> {
             // The thread that steps is the worker.
             self.config.workers = 1;
         }
-        let PoolBuilder { config, user } = self;
-        let lanes = config.resolve_lanes(LaneQueue::<P>::SLOT)?;
-        let shared = Arc::new(Shared::new(&config, lanes, user, Some(clock.clone())));
+        let (config, shared) = self.resolve(Some(clock.clone()))?;
         start::start_manual(&shared)?;
         Ok(ManualPool::new(WorkerPool::new(shared, Threads::default(), config.drop_timeout)))
+    }
+}
+
+impl<P: Processor> PoolBuilder<P> {
+    /// Checks the settings and allocates the queues. What is refused is dropped in a guard: of several values whose drops
+    /// panic, an unwinding would abort the process.
+    fn resolve(self, manual: Option<ManualClock>) -> Result<(PoolConfig, Arc<Shared<P>>), BuildError> {
+        let PoolBuilder { config, user } = self;
+        match config.resolve_lanes(LaneQueue::<P>::SLOT) {
+            Ok(lanes) => {
+                let shared = Arc::new(Shared::new(&config, lanes, user, manual));
+                Ok((config, shared))
+            }
+            Err(error) => {
+                user.let_go(&Guard::default());
+                Err(error)
+            }
+        }
     }
 }
 

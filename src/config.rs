@@ -8,6 +8,7 @@ use crate::meter::Pace;
 use crate::processor::Processor;
 use crate::retry::RetryPolicy;
 use crate::task::{DEFAULT_LANE, Shed};
+use crate::user::Guard;
 use std::fmt;
 use std::time::Duration;
 
@@ -507,6 +508,19 @@ impl<P: Processor> UserCode<P> {
             on_worker_start: None,
             on_worker_stop: None,
         }
+    }
+
+    /// Drops each of the user's values in the guard.
+    pub(crate) fn let_go(self, guard: &Guard) {
+        guard.drop(self.processor);
+        guard.drop(self.classify);
+        guard.drop(self.sink);
+        guard.drop(self.on_shed);
+        for hook in self.on_event {
+            guard.drop(hook);
+        }
+        guard.drop(self.on_worker_start);
+        guard.drop(self.on_worker_stop);
     }
 }
 

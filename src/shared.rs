@@ -160,18 +160,9 @@ impl<P: Processor> Shared<P> {
 
     /// Lets go of an `Arc` of the user's code; the last one runs the user's `Drop`.
     pub(crate) fn release(&self, user: Option<Arc<UserCode<P>>>) {
-        let Some(last) = user.and_then(Arc::into_inner) else {
-            return;
-        };
-        self.guard.drop(last.processor);
-        self.guard.drop(last.classify);
-        self.guard.drop(last.sink);
-        self.guard.drop(last.on_shed);
-        for hook in last.on_event {
-            self.guard.drop(hook);
+        if let Some(last) = user.and_then(Arc::into_inner) {
+            last.let_go(&self.guard);
         }
-        self.guard.drop(last.on_worker_start);
-        self.guard.drop(last.on_worker_stop);
     }
 
     /// Whether a worker could start something now. The callers have fenced.

@@ -33,6 +33,33 @@ fn a16_settings_that_cannot_be_are_refused() {
     }
 }
 
+/// What the user gave is dropped in the guard: no panic comes out of `build`, and no two make the process abort.
+#[test]
+fn a16_user_code_whose_drop_panics_is_refused_like_any_other() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            crate::support::panic_quietly();
+        }
+    }
+    let _dog = Watchdog::new();
+    let with_bombs = || {
+        let (one, two, three) = (Bomb, Bomb, Bomb);
+        builder(0)
+            .on_event(move |_| {
+                let _ = &one;
+            })
+            .on_shed(move |_| {
+                let _ = &two;
+            })
+            .on_worker_stop(move |_| {
+                let _ = &three;
+            })
+    };
+    assert!(matches!(with_bombs().build(), Err(BuildError::NoWorkers)));
+    assert!(matches!(with_bombs().build_manual(), Err(BuildError::NoWorkers)));
+}
+
 #[test]
 fn a16_a_queue_is_sized_by_cost_and_wait() {
     let _dog = Watchdog::new();
