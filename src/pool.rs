@@ -349,6 +349,7 @@ impl<P: Processor> Drop for WorkerPool<P> {
             shared.guard.drop(letter.payload);
             shared.guard.drop(letter.failure);
         }
+        shared.dismiss_if_forsaken();
         let shared_user = shared.user.lock().take();
         shared.release(shared_user);
         shared.release(user);

@@ -127,14 +127,34 @@ impl<P: Processor> Shared<P> {
             }
         };
         // No lock is held while user code runs.
-        let (turn, mut worker) = worker.turn();
-        while self.drain.is_forsaken() {
-            // The pool was dropped in this turn: its worker has to leave, or the two would keep each other.
-            let Some(left) = worker else { break };
-            worker = left.turn().1;
-        }
+        let (turn, worker) = worker.turn();
         *manual.worker.lock() = worker.map_or(Stepping::Gone, Stepping::Free);
+        // The pool may have been dropped in this turn.
+        self.dismiss_if_forsaken();
         manual.stepped.notify_all();
         turn
+    }
+
+    /// The worker of a manual pool that was dropped has to leave, or the two would keep each other. Called by whoever has
+    /// forsaken the pool, and by whoever puts the worker back: under the lock one of them finds it there and forsaken.
+    pub(crate) fn dismiss_if_forsaken(&self) {
+        let Some(manual) = &self.manual else { return };
+        if !self.drain.is_forsaken() {
+            return;
+        }
+        let mut stepping = manual.worker.lock();
+        let resting = match std::mem::replace(&mut *stepping, Stepping::Gone) {
+            Stepping::Free(worker) => Some(worker),
+            Stepping::Taken => {
+                *stepping = Stepping::Taken;
+                None
+            }
+            Stepping::Gone => None,
+        };
+        drop(stepping);
+        let mut worker = resting;
+        while let Some(staying) = worker {
+            worker = staying.turn().1;
+        }
     }
 }

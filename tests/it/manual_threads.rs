@@ -1,9 +1,9 @@
 //! A pool without threads that several threads step.
 
-use crate::support::{Job, LONG, Watchdog, assert_rest, builder, ms, rounds};
-use dockhand::{Lane, RetryPolicy, TaskOptions};
-use std::sync::Arc;
+use crate::support::{Job, LONG, Ledger, Watchdog, assert_rest, builder, ms, rounds};
+use dockhand::{Lane, OverloadPolicy, RetryPolicy, TaskOptions};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Each waits for what it has offered, whoever runs it.
@@ -48,4 +48,26 @@ fn several_threads_may_step_one_pool() {
     pool.wait_idle(Duration::MAX).unwrap();
     assert_eq!(pool.metrics().counts.dead_lettered, 0);
     assert_rest(&pool);
+}
+
+/// Its worker rests between two steps, and nobody will take another one.
+#[test]
+fn a_manual_pool_that_a_caller_run_drops_is_gone() {
+    let _dog = Watchdog::new();
+    let ledger = Ledger::new();
+    let held = ledger.track();
+    let builder = builder(1).queue_capacity(1).overload(OverloadPolicy::CallerRuns).drop_timeout(ms(1));
+    let pool = builder
+        .on_worker_stop(move |_| {
+            let _ = &held;
+        })
+        .build_manual()
+        .unwrap();
+    let submitter = pool.submitter();
+    assert!(submitter.submit(Job::ok().track(ledger.track())).into_result().is_ok());
+    let pool = Mutex::new(Some(pool));
+    let drop_it = move || drop(pool.lock().unwrap().take());
+    assert!(submitter.submit(Job::run(drop_it).track(ledger.track())).into_result().is_ok());
+    drop(submitter);
+    ledger.assert_all_gone();
 }
