@@ -196,9 +196,15 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    /// Puts a task into the delay queue. No policy and no room in the lane is asked for.
+    /// Puts a task into the delay queue. No policy and no room in the lane is asked for. In the gate: a shutdown that sweeps
+    /// the task waits until it is counted as admitted, and a worker does not leave while it is on its way.
     fn delay(&self, lane: usize, task: Task<P>, due: Moment) -> SubmitResult<P::Payload> {
         let id = task.id;
+        let inside_gate = self.gate.enter();
+        if self.sleep.state().is_closed() {
+            self.leave_gate(inside_gate);
+            return self.reject(lane, task.into_refused(), RejectReason::Closed);
+        }
         // Relaxed: whoever is to see it sees the timer's or its own fence first.
         self.has_delays.store(true, Ordering::Relaxed);
         match self.lanes[lane].delays.insert(due, Waiting::fresh(task)) {
@@ -207,18 +213,15 @@ impl<P: Processor> Shared<P> {
                     self.timer.arm(at);
                 }
             }
-            Err((waiting, refusal)) => return self.reject(lane, waiting.task.into_refused(), refusal.into()),
+            Err((waiting, refusal)) => {
+                self.leave_gate(inside_gate);
+                return self.reject(lane, waiting.task.into_refused(), refusal.into());
+            }
         }
-        // The window may have been opened, or the pool finalized, since the look at `closed`.
-        let answer = if self.sleep.after_push().is_closed() {
-            self.settle_late(lane, id)
-        } else {
-            SubmitResult::Accepted(id)
-        };
-        if let SubmitResult::Accepted(_) = answer {
-            self.lanes[lane].recorder().add(Count::Admitted);
-        }
-        answer
+        self.lanes[lane].recorder().add(Count::Admitted);
+        // The lane holds this task, so nobody needs to be told that the gate is empty.
+        drop(inside_gate);
+        SubmitResult::Accepted(id)
     }
 
     pub(crate) fn submit_timeout(

@@ -9,6 +9,7 @@ use super::{Latch, check, join, only_the_end_is_left, spawn};
 use crate::config::{Lane, OverloadPolicy};
 use crate::error::SubmitResult;
 use crate::options::TaskOptions;
+use crate::shutdown::Caller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +55,24 @@ fn a_late_submit_is_run_or_refused() {
         workers.into_iter().for_each(join);
         assert!(pool.drain.is_finalized());
         assert_run(&pool, usize::from(accepted));
+    });
+}
+
+/// A delayed submit beside the end of a window: whoever sweeps its task finds it counted.
+#[test]
+fn a_delayed_submit_is_counted_before_it_is_swept() {
+    check(3, || {
+        let pool = pool(1, lane(), |task, _| Ok(task));
+        let submitter = spawn(&pool, |pool| {
+            let later = TaskOptions::new().delay(Duration::from_secs(3600));
+            matches!(pool.submit_with(0, 1, OverloadPolicy::Reject, later), SubmitResult::Accepted(_))
+        });
+        pool.close();
+        pool.end_window(&Caller::Outside);
+        assert_conserved(&pool);
+        let accepted = join(submitter);
+        assert_conserved(&pool);
+        assert_eq!(pool.drain.collect().len(), usize::from(accepted));
     });
 }
 
