@@ -135,7 +135,7 @@ impl<P: Processor> TaskHandle<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(&self) -> CancelOutcome<P::Payload> {
-        let _telling = self.shared.telling();
+        let telling = self.shared.telling();
         loop {
             match self.slot.stage.end_waiting(Outcome::Cancelled) {
                 Ok(was) => {
@@ -146,7 +146,7 @@ impl<P: Processor> TaskHandle<P> {
                         self.shared.guard.drop(last_failure);
                         payload
                     });
-                    self.shared.tell_slot_ended(&self.slot, Outcome::Cancelled);
+                    telling.tell_slot_ended(&self.slot, Outcome::Cancelled);
                     self.shared.resolve(&self.slot, Err(TaskError::Cancelled));
                     return payload.map_or(CancelOutcome::TooLate, CancelOutcome::Cancelled);
                 }
@@ -294,12 +294,11 @@ impl<P: Processor> Shared<P> {
         if self.clock.now() < slot.deadline {
             return false;
         }
-        let _telling = self.telling();
+        let telling = self.telling();
         let Ok(was) = slot.stage.end_waiting(Outcome::Expired) else {
             return false;
         };
         let parked = slot.unpark();
-        let user = self.user();
         if let Some(Parked { payload, last_failure }) = parked {
             let place = match was {
                 Stage::Delayed => Place::Delayed(slot.due()),
@@ -318,18 +317,10 @@ impl<P: Processor> Shared<P> {
             };
             self.count_ended_waiting(slot, was, Outcome::Expired);
             let shed = self.to_shed(Held { lane: slot.lane, was: place, job }, Outcome::Expired);
-            self.shed(user.as_deref(), shed);
+            self.shed(telling.user(), shed);
         }
-        self.tell_slot_ended(slot, Outcome::Expired);
+        telling.tell_slot_ended(slot, Outcome::Expired);
         self.resolve(slot, Err(TaskError::Expired));
-        self.release(user);
         true
-    }
-
-    /// A tracked task has ended on a thread that may be outside.
-    pub(crate) fn tell_slot_ended(&self, slot: &Slot<P>, outcome: Outcome) {
-        if self.has_events {
-            self.tell_ended(&self.lanes[slot.lane].info(slot.id, slot.attempt(), slot.key.clone()), outcome);
-        }
     }
 }

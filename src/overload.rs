@@ -45,24 +45,22 @@ impl<P: Processor> Shared<P> {
         // One step: to pop and then push could displace several, and not the oldest.
         let displaced = self.lanes[lane].queue.force_push(task);
         let displaced = displaced.and_then(|task| self.evict(lane, task));
-        let user = displaced.as_ref().and_then(|_| self.user());
-        let _telling = displaced.as_ref().map(|_| self.telling());
+        let displaced = displaced.map(|held| (held, self.telling()));
         // The lane holds this task, so nobody needs to be told that the gate is empty.
         drop(inside_gate);
         let answer = self.settle_pushed(lane, id, stamp);
-        if let Some(held) = displaced {
+        if let Some((held, telling)) = displaced {
             let slot = held.job.slot.clone();
             let shed = self.to_shed(held, Outcome::Evicted);
             let info = self.has_events.then(|| shed.task.clone());
-            self.shed(user.as_deref(), shed);
+            self.shed(telling.user(), shed);
             if let Some(info) = info {
-                self.tell_ended(&info, Outcome::Evicted);
+                telling.tell_ended(&info, Outcome::Evicted);
             }
             if let Some(slot) = slot {
                 self.resolve(&slot, Err(TaskError::Evicted));
             }
         }
-        self.release(user);
         answer
     }
 

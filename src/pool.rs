@@ -298,9 +298,12 @@ impl<P: Processor> WorkerPool<P> {
             // Only a destructor of a thread-local can have panicked there, and it has had its say on stderr.
             let _ = thread.join();
         }
+        // Taken before: another shutdown that finds the end told lets go of the listeners.
+        let telling = self.shared.telling();
         if !self.shared.shutdown_told.swap(true, Ordering::AcqRel) {
-            self.shared.tell_from_outside(&Event::ShutdownEnded);
+            telling.tell(&Event::ShutdownEnded);
         }
+        drop(telling);
         let user = self.shared.user.lock().take();
         self.shared.release(user);
     }

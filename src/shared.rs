@@ -54,12 +54,22 @@ pub(crate) struct LaneTimes {
 
 /// Being about to tell the end of a task; see [`Shared::telling`].
 pub(crate) struct Telling<'a, P: Processor> {
-    shared: &'a Shared<P>,
+    pub(crate) shared: &'a Shared<P>,
     shedding: Option<Inside<'a>>,
+    /// Held from before the end is decided: a shutdown waits for what is told, but not for ever, and lets go of the
+    /// user's code then.
+    user: Option<Arc<UserCode<P>>>,
+}
+
+impl<P: Processor> Telling<'_, P> {
+    pub(crate) fn user(&self) -> Option<&UserCode<P>> {
+        self.user.as_deref()
+    }
 }
 
 impl<P: Processor> Drop for Telling<'_, P> {
     fn drop(&mut self) {
+        self.shared.release(self.user.take());
         drop(self.shedding.take());
         self.shared.idle.tell();
     }
@@ -253,7 +263,8 @@ impl<P: Processor> Shared<P> {
 
     /// This thread decides the end of a task that no runner has: until it is told, the pool is not at rest.
     pub(crate) fn telling(&self) -> Telling<'_, P> {
-        Telling { shared: self, shedding: Some(self.shedding.enter()) }
+        let shedding = Some(self.shedding.enter());
+        Telling { shared: self, shedding, user: self.user() }
     }
 
     /// Leaves the gate and tells those who wait for that.

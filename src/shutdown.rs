@@ -26,7 +26,7 @@ use crate::inside;
 use crate::job::{Held, Place, Taken};
 use crate::metrics::{Counts, WorkerStatus};
 use crate::processor::Processor;
-use crate::shared::{Shared, Station, Turn};
+use crate::shared::{Shared, Station, Telling, Turn};
 use crate::slot::Slot;
 use crate::step::AtEnd;
 use crate::sync::{Ordering, yield_now};
@@ -152,7 +152,7 @@ impl<P: Processor> Shared<P> {
     /// Takes no new work from here on.
     pub(crate) fn close(&self) {
         // Another shutdown could come to its end, and let go of the listeners, before this one has told its begin.
-        let _telling = self.telling();
+        let telling = self.telling();
         if self.sleep.close() {
             for lane in &self.lanes {
                 lane.room.close();
@@ -163,7 +163,7 @@ impl<P: Processor> Shared<P> {
             for station in self.stations() {
                 station.runner.first_seen(now);
             }
-            self.tell_from_outside(&Event::ShutdownBegun);
+            telling.tell(&Event::ShutdownBegun);
         }
     }
 
@@ -269,7 +269,7 @@ impl<P: Processor> Shared<P> {
 
     /// Moves everything that waits into the report. Nothing is dropped, and nobody woken, under the drain's lock.
     fn sweep(&self) {
-        let _telling = self.telling();
+        let telling = self.telling();
         let mut told = Vec::new();
         self.drain.finalize(
             |abandoned| {
@@ -300,7 +300,7 @@ impl<P: Processor> Shared<P> {
         );
         for (info, slot) in told {
             self.free_key(slot.as_ref());
-            self.tell_ended(&info, Outcome::Abandoned);
+            telling.tell_ended(&info, Outcome::Abandoned);
             if let Some(slot) = slot {
                 self.resolve(&slot, Err(TaskError::Abandoned));
             }
@@ -321,10 +321,10 @@ impl<P: Processor> Shared<P> {
                     let Some((running, info)) = self.running_task(station) else { continue };
                     // Before the mark: a runner that comes back after it lets go of the slot.
                     let slot = station.current.lock().clone();
-                    let _telling = self.telling();
+                    let telling = self.telling();
                     if runner.word.mark(seen) {
                         self.lanes[running.lane].recorder().add(Count::Abandoned);
-                        return self.tell_given_up(slot, &info);
+                        return self.tell_given_up(slot, &info, &telling);
                     }
                 }
                 // Counting or taking: no user code, so it will be over soon.
@@ -334,12 +334,12 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    fn tell_given_up(&self, slot: Option<Arc<Slot<P>>>, info: &TaskInfo) {
+    fn tell_given_up(&self, slot: Option<Arc<Slot<P>>>, info: &TaskInfo, telling: &Telling<'_, P>) {
         if let Some(slot) = &slot {
             slot.stage.finish(Outcome::Abandoned);
             self.free_key(Some(slot));
         }
-        self.tell_ended(info, Outcome::Abandoned);
+        telling.tell_ended(info, Outcome::Abandoned);
         if let Some(slot) = slot {
             self.resolve(&slot, Err(TaskError::Abandoned));
         }

@@ -5,11 +5,30 @@ use crate::error::{RejectReason, SubmitResult};
 use crate::event::Event;
 use crate::inside;
 use crate::processor::Processor;
-use crate::shared::Shared;
+use crate::shared::{Shared, Telling};
+use crate::slot::Slot;
 use crate::task::{Outcome, TaskInfo};
 use crate::word::{Phase, Runner};
 use std::sync::Arc;
 use std::time::Duration;
+
+impl<P: Processor> Telling<'_, P> {
+    pub(crate) fn tell(&self, event: &Event<'_>) {
+        self.shared.tell_by(self.user(), event);
+    }
+
+    pub(crate) fn tell_ended(&self, task: &TaskInfo, outcome: Outcome) {
+        self.tell(&Event::Ended { task, outcome, ran: None });
+    }
+
+    /// The end of a tracked task, on a thread that may be outside.
+    pub(crate) fn tell_slot_ended(&self, slot: &Slot<P>, outcome: Outcome) {
+        if self.shared.has_events {
+            let lane = &self.shared.lanes[slot.lane];
+            self.tell_ended(&lane.info(slot.id, slot.attempt(), slot.key.clone()), outcome);
+        }
+    }
+}
 
 impl<P: Processor> Shared<P> {
     /// Tells every listener, on a thread that is inside the pool. A panic in one skips no other.
@@ -36,17 +55,16 @@ impl<P: Processor> Shared<P> {
             return;
         }
         let user = self.user();
-        {
-            let _inside = inside::enter_submit(self.id, None);
-            if let Some(user) = &user {
-                self.tell(user, event);
-            }
-        }
+        self.tell_by(user.as_deref(), event);
         self.release(user);
     }
 
-    pub(crate) fn tell_ended(&self, task: &TaskInfo, outcome: Outcome) {
-        self.tell_from_outside(&Event::Ended { task, outcome, ran: None });
+    /// As [`Shared::tell_from_outside`], by what the caller holds of the user's code.
+    pub(crate) fn tell_by(&self, user: Option<&UserCode<P>>, event: &Event<'_>) {
+        let _inside = inside::enter_submit(self.id, None);
+        if let Some(user) = user {
+            self.tell(user, event);
+        }
     }
 
     /// The end of a task that ran on this thread.

@@ -37,6 +37,7 @@ mod handles;
 mod idle_cost;
 mod keys;
 mod lanes;
+mod late_news;
 mod letters;
 mod limits;
 mod limits_end;

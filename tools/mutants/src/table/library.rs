@@ -51,11 +51,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         purpose: "a worker that stayed for it sleeps on",
     },
     Mutant {
-        name: "cancel: not counted as telling",
-        file: "src/handle.rs",
-        find: r"        let _telling = self.shared.telling();
-        loop {",
-        replace: "        loop {",
+        name: "telling: not counted",
+        file: "src/shared.rs",
+        find: "let shedding = Some(self.shedding.enter());",
+        replace: "let shedding = None;",
         tests: &[
             "cancel::a_wait_for_rest_ends_with_the_telling_of_a_cancel",
             "cancel::a_cancel_hides_no_other_task",
