@@ -46,8 +46,8 @@ impl<P: Processor> Shared<P> {
         let displaced = self.lanes[lane].queue.force_push(task);
         let displaced = displaced.and_then(|task| self.evict(lane, task));
         let displaced = displaced.map(|held| (held, self.telling()));
-        // The lane holds this task, so nobody needs to be told that the gate is empty.
-        drop(inside_gate);
+        // A worker may have run the task by now, and gone to rest while the gate was not empty.
+        self.leave_gate(inside_gate);
         let answer = self.settle_pushed(lane, id, stamp);
         if let Some((held, telling)) = displaced {
             let slot = held.job.slot.clone();

@@ -219,8 +219,8 @@ impl<P: Processor> Shared<P> {
             }
         }
         self.lanes[lane].recorder().add(Count::Admitted);
-        // The lane holds this task, so nobody needs to be told that the gate is empty.
-        drop(inside_gate);
+        // A worker may have run the task by now, and gone to sleep because of the gate.
+        self.leave_gate(inside_gate);
         SubmitResult::Accepted(id)
     }
 
