@@ -233,26 +233,16 @@ fn keep_submitter(scene: &mut Scene<'_>) {
 
 fn use_submitter(scene: &mut Scene<'_>) {
     let kept = scene.hands.as_mut().and_then(|hands| hands.any_submitter(scene.rng));
-    if let Some((book, submitter)) = kept {
-        if !book.is_calm() {
-            offer(&book, &submitter, scene.rng);
-        }
+    if let Some((book, submitter)) = kept.filter(|(book, _)| !book.is_calm()) {
+        offer(&book, &submitter, scene.rng);
     }
 }
 
-fn offer(book: &Arc<Book>, submitter: &TaskSubmitter<Crew>, rng: &mut Rng) -> bool {
+/// Offers to a pool of which there may be nothing left but the submitter.
+pub(crate) fn offer(book: &Arc<Book>, submitter: &TaskSubmitter<Crew>, rng: &mut Rng) {
     let cargo = Cargo::new(book, rng, u8::MAX);
     let number = cargo.number;
-    let answer = submitter.submit(cargo);
-    let is_taken =
-        matches!(answer, dockhand::SubmitResult::Accepted(_) | dockhand::SubmitResult::CallerRun(_));
-    offers::keep_books(book, number, answer);
-    is_taken
-}
-
-/// From user code that has outlived the hold on its pool.
-pub(crate) fn offer_to_the_gone(book: &Arc<Book>, submitter: &TaskSubmitter<Crew>, rng: &mut Rng) {
-    offer(book, submitter, rng);
+    offers::keep_books(book, number, submitter.submit(cargo));
 }
 
 pub(crate) fn is_open(pool: &Pool) -> bool {

@@ -15,7 +15,7 @@ use crate::crew::Crew;
 use crate::findings;
 use crate::handles::{A_WHILE, Answer, has_to_end};
 use crate::live::{Kind, Live};
-use crate::mischief::{self, Place};
+use crate::mischief;
 use crate::panics::discard;
 
 /// How late a waker may be woken after its answer was there.
@@ -32,13 +32,13 @@ impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
         self.rang.store(true, Ordering::SeqCst);
         self.sleeper.unpark();
-        mischief::at(&self.book, Place::Hook);
+        mischief::seldom(&self.book);
     }
 }
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        mischief::at(&self.book, Place::Drop);
+        mischief::seldom(&self.book);
     }
 }
 

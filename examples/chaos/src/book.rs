@@ -44,9 +44,10 @@ pub(crate) fn open() -> Vec<String> {
 }
 
 impl Book {
-    pub(crate) fn new(name: String, seed: u64, hears: Hears, lanes: Vec<LaneFacts>) -> Arc<Self> {
+    pub(crate) fn new(seed: u64, hears: Hears, lanes: Vec<LaneFacts>) -> Arc<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let book = Arc::new(Book {
-            name,
+            name: format!("c{}", NUMBERS.fetch_add(1, Ordering::Relaxed)),
             lanes,
             ledger: Mutex::new(Ledger::new(hears)),
             pool: OnceLock::new(),

@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 use crate::book::Book;
 use crate::live::{Kind, Live};
-use crate::mischief::{self, Place};
+use crate::mischief;
 use crate::panics::blow;
 use crate::pool::Pool;
 
@@ -50,7 +50,7 @@ impl Cargo {
 impl Drop for Cargo {
     fn drop(&mut self) {
         self.book.ledger().dropped(self.number);
-        mischief::at(&self.book, Place::Drop);
+        mischief::seldom(&self.book);
     }
 }
 
@@ -68,7 +68,7 @@ impl Receipt {
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        mischief::at(&self.book, Place::Drop);
+        mischief::seldom(&self.book);
     }
 }
 
@@ -86,14 +86,14 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        mischief::at(&self.book, Place::Text);
+        mischief::seldom(&self.book);
         f.write_str("as drawn")
     }
 }
 
 impl Drop for Fault {
     fn drop(&mut self) {
-        mischief::at(&self.book, Place::Drop);
+        mischief::seldom(&self.book);
     }
 }
 

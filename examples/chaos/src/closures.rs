@@ -16,7 +16,7 @@ use crate::{findings, totals};
 /// Builds one, has it run some closures, and ends it from outside or from one of its own closures.
 pub(crate) fn live_and_die(rng: &mut Rng, workers: Option<usize>) {
     let hears = Hears { events: true, shed: false };
-    let book = Book::new(format!("c{}", totals::pool()), rng.u64(..), hears, Vec::new());
+    let book = Book::new(rng.u64(..), hears, Vec::new());
     let keeper = Arc::clone(&book);
     let built = WorkerPool::builder(Closures)
         .name(book.name.as_str())
@@ -31,7 +31,10 @@ pub(crate) fn live_and_die(rng: &mut Rng, workers: Option<usize>) {
         })
         .build();
     match built {
-        Ok(pool) => use_and_end(&book, Arc::new(pool), rng),
+        Ok(pool) => {
+            totals::pool();
+            use_and_end(&book, Arc::new(pool), rng);
+        }
         Err(error) => findings::other(format!("{}: {error}", book.name)),
     }
 }

@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 use crate::book::Book;
 use crate::cargo::{Captured, Cargo, Fault, Receipt};
-use crate::mischief::{self, Place};
+use crate::mischief;
 use crate::offers;
 use crate::panics::blow;
 use crate::parting;
@@ -43,7 +43,7 @@ impl Processor for Crew {
         }
         drop(cargo.ballast.take());
         let mut rng = Rng::with_seed(cargo.seed ^ u64::from(cx.attempt()));
-        mischief::at(book, Place::Attempt);
+        mischief::often(book);
         deed(cargo, cx, &mut rng)
     }
 }

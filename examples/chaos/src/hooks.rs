@@ -11,7 +11,7 @@ use crate::book::Book;
 use crate::cargo::{Captured, Cargo};
 use crate::crew::Crew;
 use crate::ledger::Hears;
-use crate::mischief::{self, Place};
+use crate::mischief;
 use crate::panics::{blow, contained, discard};
 
 /// Sets the hooks that the ledger needs, and some others.
@@ -31,22 +31,22 @@ pub(crate) fn set(
     if rng.bool() {
         let captured = Captured::new(book);
         builder = builder.classify(move |_| {
-            mischief::at(&captured.book, Place::Hook);
+            mischief::seldom(&captured.book);
             decision(&mut captured.book.dice())
         });
     }
     if rng.bool() {
         let captured = Captured::new(book);
         builder = builder.dead_letter_sink(move |_| {
-            mischief::at(&captured.book, Place::Hook);
+            mischief::seldom(&captured.book);
             if captured.book.dice().u32(..3) == 0 { LetterFate::Discard } else { LetterFate::Keep }
         });
     }
     if rng.bool() {
         let (start, stop) = (Captured::new(book), Captured::new(book));
         builder = builder
-            .on_worker_start(move |_| mischief::at(&start.book, Place::Hook))
-            .on_worker_stop(move |_| mischief::at(&stop.book, Place::Hook));
+            .on_worker_start(move |_| mischief::seldom(&start.book))
+            .on_worker_stop(move |_| mischief::seldom(&stop.book));
     }
     builder
 }
@@ -59,7 +59,7 @@ fn listeners(builder: PoolBuilder<Crew>, book: &Arc<Book>, ledger_first: bool) -
             keeper.book.ledger().told(task.id, *outcome);
         }
     };
-    let disturb = move |_: &Event<'_>| mischief::at(&other.book, Place::Hook);
+    let disturb = move |_: &Event<'_>| mischief::seldom(&other.book);
     if ledger_first {
         builder.on_event(keep).on_event(disturb)
     } else {
@@ -70,7 +70,7 @@ fn listeners(builder: PoolBuilder<Crew>, book: &Arc<Book>, ledger_first: bool) -
 fn on_shed(captured: &Captured, shed: Shed<Cargo>) {
     let book = &captured.book;
     book.ledger().handed(shed.task.id, shed.outcome);
-    if contained(|| mischief::at(book, Place::Hook)).is_none() {
+    if contained(|| mischief::seldom(book)).is_none() {
         let mut rng = book.dice();
         if rng.bool() {
             // The payload goes with the panic.

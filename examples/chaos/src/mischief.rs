@@ -10,17 +10,6 @@ use crate::acts::{self, Act, Scene};
 use crate::book::Book;
 use crate::panics::blow;
 
-/// Which piece of user code asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Attempt,
-    Hook,
-    /// The drop of a payload, an output, an error or a waker.
-    Drop,
-    /// The text of an error, or the logger that writes it.
-    Text,
-}
-
 /// Calls that lead to calls end here.
 const DEEPEST: u32 = 3;
 
@@ -28,13 +17,21 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Mostly nothing.
-pub(crate) fn at(book: &Arc<Book>, place: Place) {
+/// For an attempt.
+pub(crate) fn often(book: &Arc<Book>) {
+    maybe(book, 3);
+}
+
+/// For hooks, drops, texts and wakers, of which a task has many.
+pub(crate) fn seldom(book: &Arc<Book>) {
+    maybe(book, 1);
+}
+
+fn maybe(book: &Arc<Book>, likely: u32) {
     if book.is_calm() || std::thread::panicking() {
         return;
     }
     let mut rng = book.dice();
-    let likely = if place == Place::Attempt { 3 } else { 1 };
     match rng.u32(..1000) / likely {
         0..8 => blow(&mut rng),
         8..16 => std::thread::current().unpark(),
@@ -52,7 +49,7 @@ pub(crate) fn call(book: &Arc<Book>, rng: &mut Rng) {
             let act = Act::inside(rng);
             acts::run(act, Scene { pool, rng, hands: None });
         } else if let Some(submitter) = book.submitter() {
-            acts::offer_to_the_gone(book, &submitter, rng);
+            acts::offer(book, &submitter, rng);
         }
     }
     let _ = DEPTH.try_with(|place| place.set(depth));

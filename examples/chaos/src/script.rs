@@ -51,7 +51,7 @@ pub(crate) fn play(mut script: Script, yard: &Yard, workers: Option<usize>, unti
     let mut hands = Hands::default();
     while Instant::now() < until {
         let (step, place, mut dice) = script.next(yard.places());
-        let step = if yard.get(place).is_none() { Step::Replace } else { step };
+        let step = if is_spent(yard, place, &mut dice) { Step::Replace } else { step };
         match step {
             Step::Replace => {
                 beat.begins("replace", place);
@@ -74,6 +74,12 @@ pub(crate) fn play(mut script: Script, yard: &Yard, workers: Option<usize>, unti
     }
     beat.begins("letting go", 0);
     guarded("the drop of handles and submitters", || drop(hands));
+}
+
+/// A place without a pool gets one; so does, after a while, one where little can happen any more.
+fn is_spent(yard: &Yard, place: usize, dice: &mut Rng) -> bool {
+    let closed_for_a_while = dice.u32(..200) == 0;
+    yard.get(place).is_none_or(|pool| closed_for_a_while && !acts::is_open(&pool))
 }
 
 /// Ends a pool, if there is one.

@@ -22,7 +22,7 @@ pub(crate) fn any_pool(rng: &mut Rng, workers: Option<usize>) -> Option<Arc<Pool
     let hears = Hears { events: rng.u32(..6) > 0, shed: rng.u32(..6) > 0 };
     let names = any_names(rng);
     let facts: Vec<_> = names.iter().map(|&name| LaneFacts { name, is_limited: rng.u32(..3) == 0 }).collect();
-    let book = Book::new(format!("c{}", totals::pool()), rng.u64(..), hears, facts);
+    let book = Book::new(rng.u64(..), hears, facts);
     let mut builder = WorkerPool::builder(Crew::new(&book)).name(book.name.as_str());
     for facts in &book.lanes {
         builder = builder.lane(any_lane(facts, rng));
@@ -134,6 +134,7 @@ fn build(builder: PoolBuilder<Crew>, book: Arc<Book>, rng: &mut Rng) -> Option<A
     };
     match built {
         Ok(kind) => {
+            totals::pool();
             let pool = Pool::new(kind, book);
             if rng.u32(..3) == 0 {
                 pool.book.keep(pool.submitter());

@@ -34,9 +34,9 @@ pub(crate) fn operations() -> u64 {
     OPERATIONS.load(Ordering::Relaxed)
 }
 
-/// A pool was built; its number.
-pub(crate) fn pool() -> u64 {
-    POOLS.fetch_add(1, Ordering::Relaxed)
+/// A pool was built.
+pub(crate) fn pool() {
+    POOLS.fetch_add(1, Ordering::Relaxed);
 }
 
 pub(crate) fn pools() -> u64 {
