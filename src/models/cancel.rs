@@ -46,6 +46,24 @@ fn a_task_that_is_cancelled_beside_its_take_has_one_end() {
     });
 }
 
+/// The canceller reads the counts as soon as it has its answer, while the worker may be passing the dead entry.
+#[test]
+fn the_law_holds_while_a_worker_passes_what_was_cancelled() {
+    check(3, || {
+        let pool = pool(1, lane(), |task, _| Ok(task));
+        let handle = submit_one(&pool, 7);
+        let workers = start(&pool);
+        if handle.cancel() == CancelOutcome::Cancelled(7) {
+            let counts = pool.counts();
+            assert!(counts.is_conserved(), "{counts:?}");
+        }
+        only_the_end_is_left();
+        pool.close();
+        workers.into_iter().for_each(join);
+        assert_conserved(&pool);
+    });
+}
+
 /// The dead entry stays in its queue, since the lane is paused.
 #[test]
 fn a_wait_for_rest_ends_with_the_telling_of_a_cancel() {

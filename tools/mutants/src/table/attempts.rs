@@ -6,13 +6,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "answer: given before the permit",
         file: "src/worker.rs",
-        find: r"                if shared.lanes[lane].release() {
-                    shared.permit_appeared(lane);
+        find: r"                if attempt.queue.release() {
+                    shared.permit_appeared(attempt.lane);
                 }
                 shared.answer(ended);",
         replace: r"                shared.answer(ended);
-                if shared.lanes[lane].release() {
-                    shared.permit_appeared(lane);
+                if attempt.queue.release() {
+                    shared.permit_appeared(attempt.lane);
                 }",
         tests: &["attempts::whoever_has_the_answer_sees_what_came_before_it"],
         purpose: "a waker holds up what the permit would let start",
@@ -61,7 +61,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "retry: its place is kept after a cancel",
         file: "src/attempt.rs",
-        find: r"            self.lane().delays.unreserve();
+        find: r"            self.queue.delays.unreserve();
             // Still",
         replace: "            // Still",
         tests: &["attempts::a_cancel_leaves_nothing_of_a_retry"],
@@ -70,7 +70,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "budget: the place of a refused retry is kept",
         file: "src/attempt.rs",
-        find: r"        self.lane().delays.unreserve();
+        find: r"        self.queue.delays.unreserve();
         Plan::DeadLetter(DeadLetterReason::BudgetExhausted)",
         replace: "        Plan::DeadLetter(DeadLetterReason::BudgetExhausted)",
         tests: &["attempts::two_failures_share_what_is_left_of_the_budget"],
@@ -87,10 +87,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "give up: the slot is read after the mark",
         file: "src/shutdown.rs",
-        find: "                        return self.tell_given_up(slot, &info);",
+        find: "                        return self.tell_given_up(slot,",
         replace: r"                        drop(slot);
                         let slot = station.current.lock().clone();
-                        return self.tell_given_up(slot, &info);",
+                        return self.tell_given_up(slot,",
         tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
         purpose: "the runner that comes back has let go of it, and nobody answers the handle",
     },
@@ -107,11 +107,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "give up: the handle is not answered",
         file: "src/shutdown.rs",
-        find: r"        self.tell_ended(info, Outcome::Abandoned);
-        if let Some(slot) = slot {
+        find: r"        if let Some(slot) = slot {
             self.resolve(&slot, Err(TaskError::Abandoned));
-        }",
-        replace: "        self.tell_ended(info, Outcome::Abandoned);",
+        }
+    }
+
+    /// Waits for workers",
+        replace: r"    }
+
+    /// Waits for workers",
         tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
         purpose: "a waiter waits on",
     },

@@ -14,10 +14,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "dead: not counted off",
         file: "src/lane.rs",
-        find: "self.dead.fetch_sub(1, Ordering::AcqRel);",
-        replace: "self.dead.fetch_sub(0, Ordering::AcqRel);",
+        find: "self.passed.fetch_add(1, Ordering::AcqRel);",
+        replace: "self.passed.fetch_add(0, Ordering::AcqRel);",
         tests: &["cancel::a_task_that_is_cancelled_beside_its_take_has_one_end"],
         purpose: "the next task in the queue is taken for the dead one",
+    },
+    Mutant {
+        name: "dead: lost between the queue and the count of those passed",
+        file: "src/lane.rs",
+        find: "(passed + len.max(dead), len.saturating_sub(dead))",
+        replace: "(passed + len, len.saturating_sub(dead))",
+        tests: &["cancel::the_law_holds_while_a_worker_passes_what_was_cancelled"],
+        purpose: "a reading has more ends than tasks",
     },
     Mutant {
         name: "dead: counted as waiting",
@@ -135,14 +143,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         self.recorder.add(Count::Succeeded);
         self.station.runner.word.tidy();
         if self.shared.has_events {
-            self.shared.tell_ran(self.user, &self.info(&job), Outcome::Succeeded, course.ran);
+            self.shared.tell_ran(self.user, &self.info(job), Outcome::Succeeded, course.ran);
         }
 ",
         replace: r"        }
         self.recorder.add(Count::Succeeded);
         self.station.runner.word.tidy();
         if self.shared.has_events {
-            self.shared.tell_ran(self.user, &self.info(&job), Outcome::Succeeded, course.ran);
+            self.shared.tell_ran(self.user, &self.info(job), Outcome::Succeeded, course.ran);
         }
         self.shared.free_key(job.slot.as_ref());
 ",
@@ -176,9 +184,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
         purpose: "what is pushed after the last look is accepted, and nobody runs it",
     },
     Mutant {
+        name: "delay: counted outside of the gate",
+        file: "src/submit.rs",
+        find: "        self.lanes[lane].recorder().add(Count::Admitted);\n",
+        replace: r"        drop(inside_gate);
+        self.lanes[lane].recorder().add(Count::Admitted);
+        let inside_gate = self.gate.enter();
+",
+        tests: &["ways_in::a_delayed_submit_is_counted_before_it_is_swept"],
+        purpose: "a shutdown reports more ends than tasks",
+    },
+    Mutant {
         name: "room: a take does not tell",
         file: "src/worker.rs",
-        find: "            shared.lanes[taken.lane].room.was_freed();\n",
+        find: "            attempt.queue.room.was_freed();\n",
         replace: "",
         tests: &["ways_in::a_submit_that_waits_for_room_gets_it"],
         purpose: "a submit waits beside free room",
