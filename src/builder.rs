@@ -525,11 +525,7 @@ impl<P: Processor> PoolBuilder<P> {
     /// assert_eq!(pool.metrics().counts.timeouts, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn build_manual_on(mut self, clock: &ManualClock) -> Result<ManualPool<P>, BuildError> {
-        if self.config.workers > 0 {
-            // The thread that steps is the worker.
-            self.config.workers = 1;
-        }
+    pub fn build_manual_on(self, clock: &ManualClock) -> Result<ManualPool<P>, BuildError> {
         let (config, shared) = self.resolve(Some(clock.clone()))?;
         start::start_manual(&shared)?;
         Ok(ManualPool::new(WorkerPool::new(shared, Threads::default(), config.drop_timeout)))
@@ -540,9 +536,13 @@ impl<P: Processor> PoolBuilder<P> {
     /// Checks the settings and allocates the queues. What is refused is dropped in a guard: of several values whose drops
     /// panic, an unwinding would abort the process.
     fn resolve(self, manual: Option<ManualClock>) -> Result<(PoolConfig, Arc<Shared<P>>), BuildError> {
-        let PoolBuilder { config, user } = self;
+        let PoolBuilder { mut config, user } = self;
         match config.resolve_lanes(LaneQueue::<P>::SLOT) {
             Ok(lanes) => {
+                if manual.is_some() {
+                    // The thread that steps is the worker. The lanes are checked and sized for those that were asked for.
+                    config.workers = 1;
+                }
                 let shared = Arc::new(Shared::new(&config, lanes, user, manual));
                 Ok((config, shared))
             }

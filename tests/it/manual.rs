@@ -228,6 +228,9 @@ fn it_is_built_and_ended_as_any_pool() {
     let _dog = Watchdog::new();
     assert!(matches!(builder(0).build_manual(), Err(BuildError::NoWorkers)));
     assert!(matches!(builder(1).queue_capacity(0).build_manual(), Err(BuildError::NoCapacity { .. })));
+    assert!(matches!(builder(usize::MAX).build_manual(), Err(BuildError::TooManyWorkers { .. })));
+    let sized = builder(8).queue_capacity_for(secs(8), secs(10)).build_manual().unwrap();
+    assert_eq!(sized.metrics().lanes[0].queue_capacity, 10, "as `build` does it for eight workers");
     let twice = builder(1).lane(Lane::new("a")).lane(Lane::new("a")).build_manual();
     assert!(matches!(twice, Err(BuildError::DuplicateLane { .. })));
     let jitter = builder(1).retry(RetryPolicy::fixed(ms(1)).jitter(7.0)).build_manual();

@@ -274,10 +274,12 @@ impl World {
 
     fn limit_lane(&self, lane: usize, limit: usize) {
         let is_limited = self.settings.limit(lane).is_some();
-        if is_limited {
-            self.set_limit(lane, limit);
-        }
-        let answer = self.with_pool(|pool| pool.set_max_concurrency(LANES[lane], limit));
+        let answer = self.with_pool(|pool| {
+            if is_limited {
+                self.set_limit(lane, limit);
+            }
+            pool.set_max_concurrency(LANES[lane], limit)
+        });
         let expected = if is_limited { Ok(()) } else { Err(RejectReason::NotLimited) };
         self.book.wrong_if(answer.is_some_and(|answer| answer != expected), || format!("{answer:?}"));
     }
