@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::task::{Outcome, TaskId};
-use parking_lot::Mutex;
+use crossbeam::atomic::AtomicCell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
@@ -82,15 +82,16 @@ pub enum RejectReason {
 /// # Ok::<(), dockhand::BuildError>(())
 /// ```
 pub struct Rejection<T> {
-    // Never locked. It makes the error `Sync` for every payload that is `Send`, without which `?` would not convert
-    // it where errors have to be `Sync`.
-    payload: Mutex<T>,
+    // Never shared. The cell makes the error `Sync` for every payload that is `Send`, without which `?` would not convert
+    // it where errors have to be `Sync`. It has the payload's own layout, so that giving it back is a plain copy; a lock's
+    // byte beside it would have it copied across word boundaries.
+    payload: AtomicCell<T>,
     reason: RejectReason,
 }
 
 impl<T> Rejection<T> {
     pub(crate) fn new(payload: T, reason: RejectReason) -> Self {
-        Rejection { payload: Mutex::new(payload), reason }
+        Rejection { payload: AtomicCell::new(payload), reason }
     }
 
     /// Why it was refused.

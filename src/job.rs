@@ -69,6 +69,7 @@ pub(crate) struct Held<P: Processor> {
 
 impl<P: Processor> Task<P> {
     /// The payload of a task that was refused: nobody else has seen its slot.
+    #[inline]
     pub(crate) fn into_refused(self) -> P::Payload {
         match self.body {
             Body::Inline(payload) => payload,

@@ -3,7 +3,7 @@
 use crate::attempt::{Attempt, Times};
 use crate::clock::Moment;
 use crate::config::OverloadPolicy;
-use crate::error::{CallerRun, RejectReason, SubmitResult, TaskError};
+use crate::error::{CallerRun, RejectReason, Rejection, SubmitResult, TaskError};
 use crate::inside;
 use crate::job::{Held, Place, Task, Waiting};
 use crate::processor::Processor;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 impl<P: Processor> Shared<P> {
     /// The lane is full.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn overloaded(
         &self,
         lane: usize,
@@ -22,7 +22,11 @@ impl<P: Processor> Shared<P> {
         policy: OverloadPolicy,
     ) -> SubmitResult<P::Payload> {
         match policy {
-            OverloadPolicy::Reject => self.reject(lane, task.into_refused(), RejectReason::QueueFull),
+            // Not by `reject`: a full lane is the common reason, and each step on the way back copies the payload.
+            OverloadPolicy::Reject => {
+                self.lanes[lane].recorder().add(Count::Rejected);
+                SubmitResult::Rejected(Rejection::new(task.into_refused(), RejectReason::QueueFull))
+            }
             OverloadPolicy::DropIncoming => {
                 self.lanes[lane].recorder().add(Count::Dropped);
                 SubmitResult::Dropped(task.into_refused())
