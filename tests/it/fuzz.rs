@@ -14,13 +14,15 @@ use asked::Asked;
 use dockhand::{BuildError, Lane, WorkerPool, processor_fn};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::RngAlgorithm;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn config(cases: u32) -> ProptestConfig {
     let asked = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { asked.cases } else { cases };
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 3000, ..asked }
+    let rng_algorithm = RngAlgorithm::XorShift;
+    ProptestConfig { cases, rng_algorithm, failure_persistence: None, max_shrink_iters: 3000, ..asked }
 }
 
 /// Runs it, and names what was asked for if it panics.

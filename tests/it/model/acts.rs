@@ -272,6 +272,11 @@ impl World {
         drop(if cancels { handle.cancel_on_drop() } else { handle });
     }
 
+    pub(super) fn forget_all(&self) {
+        let handles = std::mem::take(&mut *self.handles.lock().unwrap());
+        drop(handles);
+    }
+
     fn limit_lane(&self, lane: usize, limit: usize) {
         let is_limited = self.settings.limit(lane).is_some();
         let answer = self.with_pool(|pool| {

@@ -1,6 +1,8 @@
 //! What was seen from outside: the answer to each offer, what listeners were told of each task, and where each payload
 //! went.
 
+use super::counted::Outcomes;
+use super::starts::Start;
 use dockhand::metrics::Counts;
 use dockhand::{Outcome, RejectReason, TaskId};
 use std::collections::HashMap;
@@ -55,12 +57,12 @@ pub(super) struct Pages {
     pub(super) payloads: Vec<Payload>,
     pub(super) counts: Counts,
     pub(super) hook_panics: u64,
-    /// By lane: the outcomes that were told.
-    pub(super) told: [Vec<Outcome>; 3],
+    /// By lane.
+    pub(super) told: [Outcomes; 3],
     /// By listener: events.
     pub(super) heard: [u64; 2],
     /// Where listeners are told of a start, it is looked at there: they may do much before the processor is called.
-    pub(super) started: HashMap<TaskId, super::starts::Start>,
+    pub(super) started: HashMap<TaskId, Start>,
     pub(super) last: HashMap<(usize, Stream), (Instant, u64)>,
     /// The lane from which a turn took something, if it took a task to run it.
     pub(super) first: Option<Option<usize>>,

@@ -28,6 +28,7 @@ pub(super) fn play(script: &Script) {
         script.beside.iter().for_each(|act| player.step(act));
     }
     player.end(script.end);
+    assert_eq!(Arc::strong_count(&world), 1, "the pool has let go of everything");
     world.assert_ended();
 }
 
@@ -54,8 +55,7 @@ impl Player {
     }
 
     fn check(&self) {
-        self.world.assert_counted(&self.pool);
-        let metrics = self.pool.metrics();
+        let metrics = self.world.assert_counted(&self.pool);
         assert_eq!((metrics.counts.running, metrics.busy_workers), (0, 0));
         assert!(self.pool.status().workers.iter().all(|worker| worker.task.is_none()));
         for lane in &metrics.lanes {
@@ -108,7 +108,7 @@ impl Player {
         if let Some(window) = window {
             self.step(&Act::Shutdown(window));
             assert_rest(&self.pool);
-            self.world.assert_unheard_counted(&self.pool);
+            self.world.assert_unheard_counted(&self.pool.metrics());
             self.step(&Act::Requeue);
             for handle in &mut *self.world.handles.lock().unwrap() {
                 let status = handle.status();
@@ -119,8 +119,7 @@ impl Player {
         }
         let Player { world, pool, .. } = self;
         drop(pool);
-        let handles = std::mem::take(&mut *world.handles.lock().unwrap());
-        drop(handles);
+        world.forget_all();
     }
 }
 

@@ -69,7 +69,10 @@ impl World {
             let world = Arc::clone(self);
             builder = builder.on_event(move |event| {
                 world.hear(listener, event);
-                world.react();
+                // A worker that starts is nothing that a moment of rest waits for.
+                if !matches!(event, Event::WorkerStarted { .. }) {
+                    world.react();
+                }
             });
         }
         if hooks.classify != Classify::Absent {
@@ -157,7 +160,7 @@ impl World {
         let is_over = !pages.tasks.entry(task.id).or_default().told.is_empty();
         if let Some(outcome) = outcome {
             pages.tasks.entry(task.id).or_default().told.push(outcome);
-            pages.told[place_of(&task.lane)].push(outcome);
+            pages.told[place_of(&task.lane)].add(outcome);
         }
         let attempt = pages.tasks[&task.id].attempt;
         drop(pages);

@@ -122,10 +122,6 @@ impl World {
     /// A hook was called.
     pub(super) fn react(self: &Arc<Self>) {
         self.book.pages().first.get_or_insert(None);
-        if self.pool.get().is_none() {
-            // It is being built.
-            return;
-        }
         let next = self.reactions.lock().unwrap().pop_front();
         match next.unwrap_or(Reaction::Nothing) {
             Reaction::Nothing => {}
