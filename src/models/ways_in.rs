@@ -3,7 +3,7 @@
 //! Left out: batches, which push in a loop; the policies of a full lane, which are in `gate`.
 
 use super::library::{
-    Library, assert_conserved, lane, pass_time, pool, start, start_asleep, with_lane_before,
+    Library, assert_conserved, lane, pass_time, pool, start, start_asleep, wait_idle, with_lane_before,
 };
 use super::{Latch, check, join, only_the_end_is_left, spawn};
 use crate::config::{Lane, OverloadPolicy};
@@ -111,6 +111,47 @@ fn a_submit_that_waits_for_room_is_refused_by_a_close() {
         pool.close();
         assert_eq!(join(waiter), Some(2), "the task comes back");
         assert_eq!(pool.lanes[0].queued(), 1);
+    });
+}
+
+/// A task that is put into a lane by `DropOldest` may have run before its submit leaves the gate.
+#[test]
+fn a_wait_for_rest_beside_a_submit_in_the_gate_ends() {
+    check(2, || {
+        let pool = pool(1, lane().queue_capacity(1).overload(OverloadPolicy::DropOldest), |task, _| Ok(task));
+        assert!(submit(&pool, 1));
+        let submitter = spawn(&pool, |pool| {
+            matches!(pool.submit(0, 2, OverloadPolicy::DropOldest), SubmitResult::Accepted(_))
+        });
+        let workers = start(&pool);
+        wait_idle(&pool);
+        assert!(join(submitter));
+        wait_idle(&pool);
+        only_the_end_is_left();
+        pool.close();
+        workers.into_iter().for_each(join);
+    });
+}
+
+/// A delayed task may have run before its submit leaves the gate, in a pool that was closed meanwhile.
+#[test]
+fn a_worker_leaves_after_a_delayed_submit_in_the_gate() {
+    check(2, || {
+        let pool = pool(1, lane(), |task, _| Ok(task));
+        let moment = Duration::from_nanos(1);
+        let submitter = spawn(&pool, move |pool| {
+            let soon = TaskOptions::new().delay(moment);
+            matches!(pool.submit_with(0, 1, OverloadPolicy::Reject, soon), SubmitResult::Accepted(_))
+        });
+        let timer = spawn(&pool, |pool| pool.timer.run(pool));
+        let workers = start(&pool);
+        pool.close();
+        pass_time(&pool, moment);
+        let accepted = join(submitter);
+        workers.into_iter().for_each(join);
+        assert_run(&pool, usize::from(accepted));
+        pool.timer.stop();
+        join(timer);
     });
 }
 

@@ -36,15 +36,18 @@ pub(crate) fn retire(pool: Arc<Pool>, rng: &mut Rng) {
     if rng.u32(..3) == 0 && is_open(&pool) {
         quiet::settle_and_probe(&pool, rng);
     }
+    // What waits in a lane that somebody pauses is never run, and a shutdown without an end would wait for it.
+    let may_be_paused = pool.book.lanes.iter().any(|lane| lane.is_limited);
+    let long = if may_be_paused { Duration::from_secs(1) } else { Duration::MAX };
     match rng.u32(..8) {
         0 => drop(pool),
         1 | 2 => hand_over(pool, rng),
         3 => {
             pool.begin_shutdown();
-            from_outside(&pool, Duration::MAX);
+            from_outside(&pool, long);
         }
         4 => from_outside(&pool, Duration::ZERO),
-        5 => from_outside(&pool, Duration::MAX),
+        5 => from_outside(&pool, long),
         _ => from_outside(&pool, Duration::from_micros(rng.u64(..50_000))),
     }
 }
