@@ -79,7 +79,7 @@ impl<P: Processor> Attempt<'_, P> {
             return self.expire_waiting(was, waiting);
         }
         let Some(job) = waiting.start() else {
-            self.pass(was);
+            self.queue.pass_dead(was);
             return None;
         };
         self.took(was);
@@ -93,7 +93,7 @@ impl<P: Processor> Attempt<'_, P> {
     #[inline(never)]
     fn expire_waiting(&self, was: Place, waiting: Waiting<P>) -> Option<Ended<P>> {
         let Some(job) = waiting.end(Outcome::Expired) else {
-            self.pass(was);
+            self.queue.pass_dead(was);
             return None;
         };
         self.took(was);
@@ -103,13 +103,6 @@ impl<P: Processor> Attempt<'_, P> {
     fn took(&self, was: Place) {
         if was == Place::Queued {
             self.recorder.add(Count::Taken);
-        }
-    }
-
-    /// It had ended while it waited; in the queue it has only kept its place.
-    fn pass(&self, was: Place) {
-        if was == Place::Queued {
-            self.queue.pass_dead();
         }
     }
 

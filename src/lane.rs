@@ -5,7 +5,7 @@ use crate::budget::Budget;
 use crate::config::{LaneConfig, OverloadPolicy, Timing};
 use crate::delay::DelayQueue;
 use crate::histogram::Recording;
-use crate::job::{Task, Waiting};
+use crate::job::{Place, Task, Waiting};
 use crate::permits::Permits;
 use crate::processor::Processor;
 use crate::retry::RetryPolicy;
@@ -150,9 +150,11 @@ impl<P: Processor> LaneQueue<P> {
         self.died.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A task that had ended has left the queue.
-    pub(crate) fn pass_dead(&self) {
-        self.passed.fetch_add(1, Ordering::AcqRel);
+    /// A task that had ended was taken from where it had kept its place; the dead of the delay queue are not counted here.
+    pub(crate) fn pass_dead(&self, was: Place) {
+        if was == Place::Queued {
+            self.passed.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Takes a key for a task; the task that has it, if one is in flight.

@@ -50,8 +50,9 @@ impl<P: Processor> Shared<P> {
         let displaced = self.lanes[lane].queue.force_push(task);
         let displaced = displaced.and_then(|task| self.evict(lane, task));
         let displaced = displaced.map(|held| (held, self.telling()));
-        // A worker may have run the task by now, and gone to rest while the gate was not empty.
-        self.leave_gate(inside_gate);
+        // A worker may have run the task by now, and gone to rest while the gate was not empty. The look at the word that
+        // follows wakes it, and it tells whoever waits.
+        drop(inside_gate);
         let answer = self.settle_pushed(lane, id, stamp);
         if let Some((held, telling)) = displaced {
             let slot = held.job.slot.clone();
@@ -80,7 +81,7 @@ impl<P: Processor> Shared<P> {
                 Some(Held { lane, was: Place::Queued, job })
             }
             None => {
-                queue.pass_dead();
+                queue.pass_dead(Place::Queued);
                 None
             }
         }

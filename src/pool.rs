@@ -295,7 +295,7 @@ impl<P: Processor> WorkerPool<P> {
                 // A destructor of a thread-local ends the pool on a thread that has left it: no thread joins itself.
                 continue;
             }
-            // Only a destructor of a thread-local can have panicked there, and it has had its say on stderr.
+            // No panic gets out of a worker or the timer: what is the user's runs in the guard there.
             let _ = thread.join();
         }
         // Taken before: another shutdown that finds the end told lets go of the listeners.

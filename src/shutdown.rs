@@ -291,8 +291,7 @@ impl<P: Processor> Shared<P> {
                             }
                             abandoned.push(Held { lane, was, job });
                         }
-                        None if was == Place::Queued => self.lanes[lane].pass_dead(),
-                        None => {}
+                        None => self.lanes[lane].pass_dead(was),
                     }
                 });
             },

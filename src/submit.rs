@@ -331,8 +331,7 @@ impl<P: Processor> Shared<P> {
             let id = waiting.task.id.as_u64();
             match waiting.end(Outcome::Abandoned) {
                 Some(job) => late.push((id, Held { lane, was, job })),
-                None if was == Place::Queued => self.lanes[lane].pass_dead(),
-                None => {}
+                None => self.lanes[lane].pass_dead(was),
             }
         });
     }

@@ -150,9 +150,7 @@ impl<P: Processor> TaskWorker<P> {
         let id = waiting.task.id.as_u64();
         let told = match waiting.end(Outcome::Abandoned) {
             None => {
-                if was == Place::Queued {
-                    shared.lanes[lane].pass_dead();
-                }
+                shared.lanes[lane].pass_dead(was);
                 None
             }
             Some(job) => {

@@ -3,7 +3,7 @@
 //! Left out: batches, which push in a loop; the policies of a full lane, which are in `gate`.
 
 use super::library::{
-    Library, assert_conserved, lane, pass_time, pool, start, start_asleep, wait_idle, with_lane_before,
+    Library, assert_conserved, lane, pass_time, pool, start, start_asleep, with_lane_before,
 };
 use super::{Latch, check, join, only_the_end_is_left, spawn};
 use crate::config::{Lane, OverloadPolicy};
@@ -111,25 +111,6 @@ fn a_submit_that_waits_for_room_is_refused_by_a_close() {
         pool.close();
         assert_eq!(join(waiter), Some(2), "the task comes back");
         assert_eq!(pool.lanes[0].queued(), 1);
-    });
-}
-
-/// A task that is put into a lane by `DropOldest` may have run before its submit leaves the gate.
-#[test]
-fn a_wait_for_rest_beside_a_submit_in_the_gate_ends() {
-    check(2, || {
-        let pool = pool(1, lane().queue_capacity(1).overload(OverloadPolicy::DropOldest), |task, _| Ok(task));
-        assert!(submit(&pool, 1));
-        let submitter = spawn(&pool, |pool| {
-            matches!(pool.submit(0, 2, OverloadPolicy::DropOldest), SubmitResult::Accepted(_))
-        });
-        let workers = start(&pool);
-        wait_idle(&pool);
-        assert!(join(submitter));
-        wait_idle(&pool);
-        only_the_end_is_left();
-        pool.close();
-        workers.into_iter().for_each(join);
     });
 }
 

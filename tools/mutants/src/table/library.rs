@@ -205,16 +205,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         purpose: "a worker that ran the task sleeps on in a pool that has closed",
     },
     Mutant {
-        name: "displace: leaves the gate without a word",
-        file: "src/overload.rs",
-        find: r"        self.leave_gate(inside_gate);
-        let answer = self.settle_pushed(lane, id, stamp);",
-        replace: r"        drop(inside_gate);
-        let answer = self.settle_pushed(lane, id, stamp);",
-        tests: &["ways_in::a_wait_for_rest_beside_a_submit_in_the_gate_ends"],
-        purpose: "a wait for rest never ends",
-    },
-    Mutant {
         name: "room: a take does not tell",
         file: "src/worker.rs",
         find: "            attempt.queue.room.was_freed();\n",
