@@ -7,7 +7,6 @@
 
 use crate::clock::Moment;
 use crate::config::UserCode;
-use crate::context::TaskContext;
 use crate::course::{Course, Ended, Gone, Plan, Rest, Retry};
 use crate::current::Current;
 use crate::delay::DelayRefusal;
@@ -22,9 +21,7 @@ use crate::shared::{LaneTimes, Shared, Station, WorkerSlot};
 use crate::sync::Ordering;
 use crate::tally::{Count, Recorder};
 use crate::task::{Outcome, TaskInfo};
-use crate::user;
 use crate::word::Running;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -167,44 +164,29 @@ impl<P: Processor> Attempt<'_, P> {
         Held { lane: self.lane, was: Place::Running, job }
     }
 
-    /// The one place where a panic of the processor is caught.
     fn call(
         &self,
         job: &mut Job<P>,
         began: Option<Moment>,
     ) -> (Result<P::Output, Failure<P::Error>>, Course) {
         let limit = self.queue.attempt_timeout;
-        let timeout_at = began.zip(limit).map_or(Moment::NEVER, |(began, limit)| began.after(limit));
         let current = Current {
-            shared: self.shared,
-            user: self.user,
-            runner: &self.station.runner,
+            on: self,
             slot: job.slot.as_deref(),
-            lane: self.lane,
             id: job.id,
             attempt: job.attempts,
-            timeout_at,
+            timeout_at: began.zip(limit).map_or(Moment::NEVER, |(began, limit)| began.after(limit)),
             meter: self.shared.has_events.then(|| Meter::new(self.shared.pace)),
         };
-        let cx = TaskContext {
-            host: Some(&current),
-            id: job.id,
-            lane: &self.queue.name,
-            attempt: job.attempts,
-            deadline: job.deadline,
-        };
-        let payload = &mut job.payload;
-        let answer = catch_unwind(AssertUnwindSafe(|| self.user.processor.process(payload, &cx)));
+        let answer = current.process(&mut job.payload, job.deadline);
         let ended = began.map(|_| self.shared.clock.now());
         let answer = match answer {
-            Ok(Ok(output)) if current.is_timed_out(ended) => {
+            Ok(output) if current.is_timed_out(ended) => {
                 self.shared.guard.drop(output);
                 self.recorder.add(Count::Timeouts);
                 Err(Failure::timed_out())
             }
-            Ok(Ok(output)) => Ok(output),
-            Ok(Err(error)) => Err(Failure::error(error)),
-            Err(value) => Err(Failure::panicked(user::panic_message(value))),
+            answer => answer,
         };
         let unsaid = current.meter.as_ref().and_then(Meter::unsaid);
         let ran = began.zip(ended).map(|(began, ended)| ended.since(began));
@@ -262,14 +244,14 @@ impl<P: Processor> Attempt<'_, P> {
 
     /// A shutdown had decided.
     #[cold]
-    fn succeed_late(&self, job: Job<P>, output: P::Output) -> Ended<P> {
+    pub(crate) fn succeed_late(&self, job: Job<P>, output: P::Output) -> Ended<P> {
         let ended = self.come_back_late(job);
         self.shared.guard.drop(output);
         ended
     }
 
     #[inline(never)]
-    fn fail(&self, mut job: Job<P>, failure: Failure<P::Error>, course: &Course) -> Ended<P> {
+    pub(crate) fn fail(&self, mut job: Job<P>, failure: Failure<P::Error>, course: &Course) -> Ended<P> {
         if failure.is_panic() {
             self.recorder.add(Count::Panics);
         }

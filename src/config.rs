@@ -80,6 +80,24 @@ pub enum IdleStrategy {
     /// Look for work that long, with growing pauses, before parking. At most half of the workers (at least one) spin
     /// at a time; none on a machine with one core. While one spins, a submit makes no system call.
     SpinThenPark(Duration),
+    /// One worker without a task looks for work until the pool is closed, with growing pauses; the others park. **It costs
+    /// one core**, all of it, as long as the pool has nothing to do, and it is worth that only where the submitting thread
+    /// and one worker have a core each. On a machine with one core it is `Park`.
+    ///
+    /// A submit that finds that worker without a task makes no system call. The worker is not replaced while it runs what
+    /// it found: the next submit wakes another one, as with `Park`, and whichever of them comes back first looks on.
+    KeepOneSpinning,
+}
+
+impl IdleStrategy {
+    /// For how long a worker looks for work before it parks.
+    pub(crate) fn patience(self) -> Option<Duration> {
+        match self {
+            IdleStrategy::Park => None,
+            IdleStrategy::SpinThenPark(limit) => Some(limit),
+            IdleStrategy::KeepOneSpinning => Some(Duration::MAX),
+        }
+    }
 }
 
 /// How many tasks are timed. A clock reading costs more than the rest of a submit.
@@ -404,10 +422,16 @@ impl PoolConfig {
         }
     }
 
-    /// How many workers may spin at a time: half of them, none where a spinner would take the only core.
+    /// How many workers may spin at a time: half of them unless one is to be kept spinning, and none where a spinner would
+    /// take the only core.
     pub(crate) fn spinners(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        if cores == 1 { 0 } else { (self.workers / 2).max(1) }
+        match self.idle {
+            _ if cores == 1 => 0,
+            IdleStrategy::Park => 0,
+            IdleStrategy::SpinThenPark(_) => (self.workers / 2).max(1),
+            IdleStrategy::KeepOneSpinning => 1,
+        }
     }
 
     /// The lanes in order of priority, checked, with the default lane among them. `slot` is the size of a queue's slot.

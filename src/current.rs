@@ -1,25 +1,24 @@
 //! The attempt that runs, as its context asks it.
 
+use crate::attempt::Attempt;
 use crate::clock::Moment;
-use crate::config::UserCode;
-use crate::context::ContextHost;
+use crate::context::{ContextHost, TaskContext};
 use crate::error::{Interrupted, SubmitResult};
 use crate::event::{Event, Progress};
+use crate::failure::Failure;
 use crate::meter::Meter;
 use crate::options::TaskOptions;
 use crate::processor::Processor;
-use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::task::{TaskId, TaskInfo};
-use crate::word::{Phase, Runner};
+use crate::user;
+use crate::word::Phase;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 pub(crate) struct Current<'a, P: Processor> {
-    pub(crate) shared: &'a Shared<P>,
-    pub(crate) user: &'a UserCode<P>,
-    pub(crate) runner: &'a Runner,
+    pub(crate) on: &'a Attempt<'a, P>,
     pub(crate) slot: Option<&'a Slot<P>>,
-    pub(crate) lane: usize,
     pub(crate) id: TaskId,
     pub(crate) attempt: u32,
     /// When the attempt has run for too long.
@@ -29,9 +28,30 @@ pub(crate) struct Current<'a, P: Processor> {
 }
 
 impl<P: Processor> Current<'_, P> {
+    /// Calls the processor. The one place where a panic of it is caught.
+    #[inline]
+    pub(crate) fn process(
+        &self,
+        payload: &mut P::Payload,
+        deadline: Moment,
+    ) -> Result<P::Output, Failure<P::Error>> {
+        let cx = TaskContext {
+            host: Some(self),
+            id: self.id,
+            lane: &self.on.queue.name,
+            attempt: self.attempt,
+            deadline,
+        };
+        let processor = &self.on.user.processor;
+        match catch_unwind(AssertUnwindSafe(|| processor.process(payload, &cx))) {
+            Ok(answer) => answer.map_err(Failure::error),
+            Err(value) => Err(Failure::panicked(user::panic_message(value))),
+        }
+    }
+
     fn info(&self) -> TaskInfo {
         let key = self.slot.and_then(|slot| slot.key.clone());
-        self.shared.lanes[self.lane].info(self.id, self.attempt, key)
+        self.on.queue.info(self.id, self.attempt, key)
     }
 
     pub(crate) fn is_timed_out(&self, now: Option<Moment>) -> bool {
@@ -46,19 +66,19 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
         payload: P::Payload,
         options: Option<TaskOptions>,
     ) -> SubmitResult<P::Payload> {
-        self.shared.submit_named(lane, payload, options)
+        self.on.shared.submit_named(lane, payload, options)
     }
 
     fn shown(&self, at: Moment) -> Instant {
-        self.shared.clock.shown(at)
+        self.on.shared.clock.shown(at)
     }
 
     fn interruption(&self) -> Option<Interrupted> {
         if self.slot.is_some_and(|slot| slot.stage.is_cancel_requested()) {
             Some(Interrupted::Cancelled)
-        } else if self.shared.sleep.state().is_aborting() {
+        } else if self.on.shared.sleep.state().is_aborting() {
             Some(Interrupted::ShutDown)
-        } else if self.timeout_at != Moment::NEVER && self.shared.clock.now() >= self.timeout_at {
+        } else if self.timeout_at != Moment::NEVER && self.on.shared.clock.now() >= self.timeout_at {
             Some(Interrupted::TimedOut)
         } else {
             None
@@ -66,18 +86,18 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
     }
 
     fn report_progress(&self, progress: Progress) {
-        if self.runner.word.read().phase() == Phase::Marked {
+        if self.on.station.runner.word.read().phase() == Phase::Marked {
             // A shutdown has told the task's end.
             return;
         }
-        let now = self.shared.clock.now();
-        self.runner.progressed(now.nanos());
+        let now = self.on.shared.clock.now();
+        self.on.station.runner.progressed(now.nanos());
         if let Some(slot) = self.slot {
             slot.set_progress(self.attempt, progress);
         }
         if self.meter.as_ref().is_some_and(|meter| meter.report(now, progress)) {
             let event = Event::Progress { task: &self.info(), progress };
-            self.shared.tell_while_running(self.user, self.runner, &event);
+            self.on.tell_while_running(&event);
         }
     }
 }

@@ -246,6 +246,7 @@ mod slot;
 mod stage;
 
 // The pool: built, looked at, listened to, ended.
+mod plain;
 mod pool;
 mod config;
 mod builder;

@@ -75,6 +75,7 @@ impl<P: Processor> WorkerPool<P> {
     /// assert!(pool.submit(1).into_result().is_ok());
     /// # Ok::<(), dockhand::BuildError>(())
     /// ```
+    #[inline]
     pub fn submit(&self, payload: P::Payload) -> SubmitResult<P::Payload> {
         let lane = self.shared.default_lane;
         self.shared.submit(lane, payload, self.shared.lanes[lane].overload)

@@ -40,6 +40,8 @@ impl Plan {
 }
 
 impl<P: Processor> Shared<P> {
+    /// Inline, so that the caller builds the payload where it is pushed from.
+    #[inline]
     pub(crate) fn submit(
         &self,
         lane: usize,

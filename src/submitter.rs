@@ -71,6 +71,7 @@ impl<P: Processor> TaskSubmitter<P> {
     /// assert!(submitter.submit(7).into_result().is_ok());
     /// # Ok::<(), dockhand::BuildError>(())
     /// ```
+    #[inline]
     pub fn submit(&self, payload: P::Payload) -> SubmitResult<P::Payload> {
         self.shared.submit(self.lane, payload, self.overload)
     }

@@ -2,17 +2,17 @@
 
 use crate::attempt::Attempt;
 use crate::clock::Moment;
-use crate::config::{IdleStrategy, UserCode};
+use crate::config::UserCode;
 use crate::error::TaskError;
 use crate::event::Event;
 use crate::inside;
-use crate::job::{Held, Place, Taken};
+use crate::job::{Body, Held, Place, Taken, Task};
 use crate::processor::Processor;
 use crate::shared::{ManualWorker, Shared, Station, Turn};
 use crate::sleep::Activity;
 use crate::sync::{Ordering, fence};
 use crate::tally::Count;
-use crate::task::Outcome;
+use crate::task::{Outcome, TaskId};
 use crate::word::Running;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ pub(crate) struct TaskWorker<P: Processor> {
     shared: Arc<Shared<P>>,
     user: Arc<UserCode<P>>,
     me: usize,
+    /// Its own.
+    station: Arc<Station<P>>,
     activity: Activity,
     picker: Picker,
 }
@@ -45,7 +47,8 @@ pub(crate) enum Step {
 impl<P: Processor> TaskWorker<P> {
     pub(crate) fn new(shared: Arc<Shared<P>>, user: Arc<UserCode<P>>, me: usize) -> Self {
         let picker = Picker::new(shared.lanes.len());
-        TaskWorker { shared, user, me, activity: Activity::Busy, picker }
+        let station = Arc::clone(&shared.workers[me].station);
+        TaskWorker { shared, user, me, station, activity: Activity::Busy, picker }
     }
 
     /// The worker's life, from the first look to the last word.
@@ -80,17 +83,19 @@ impl<P: Processor> TaskWorker<P> {
         if self.shared.sleep.state().is_aborting() {
             return Step::Over;
         }
-        self.shared.workers[self.me].station.runner.word.look();
+        self.station.runner.word.look();
         let lanes = self.shared.lanes.len();
         let (mut lane, turn) = self.picker.first_lane(lanes);
         // Read at most once a step, and only while something is delayed.
         let mut now = None;
         for _ in 0..lanes {
             if self.shared.is_taken_plainly(lane) {
-                // From the queue straight to its turn: each stop on the way would copy the payload.
-                if let Some(task) = self.shared.lanes[lane].queue.pop() {
+                let queue = &self.shared.lanes[lane].queue;
+                // Among several lanes the empty ones are passed by a look, since a pop of nothing costs a fence. From the
+                // queue straight to its turn: each stop on the way would copy the payload.
+                if let Some(task) = if lanes > 1 && queue.is_empty() { None } else { queue.pop() } {
                     self.picker.took(turn);
-                    return self.turn_of(Taken::fresh(lane, task));
+                    return self.fresh_turn(lane, task);
                 }
             } else if let Some(taken) = self.picker.take(&self.shared, lane, &mut now) {
                 self.picker.took(turn);
@@ -98,26 +103,62 @@ impl<P: Processor> TaskWorker<P> {
             }
             lane = if lane + 1 == lanes { 0 } else { lane + 1 };
         }
-        self.shared.workers[self.me].station.runner.word.idle();
+        self.station.runner.word.idle();
         Step::Nothing
+    }
+
+    /// The turn of a task that came straight from the queue of a lane without a limit.
+    #[inline(never)]
+    fn fresh_turn(&mut self, lane: usize, task: Task<P>) -> Step {
+        match task {
+            Task { id, deadline: Moment::NEVER, stamp: Moment::NEVER, body: Body::Inline(payload) }
+                if !self.shared.lanes[lane].needs_clock =>
+            {
+                self.plain_turn(lane, id, payload);
+                Step::Ran
+            }
+            task => self.turn_of(Taken::fresh(lane, task)),
+        }
+    }
+
+    /// The turn of a task that nobody watches: no clock, no listener, no handle.
+    fn plain_turn(&mut self, lane: usize, id: TaskId, payload: P::Payload) {
+        if !self.may_start(lane, true) {
+            let task =
+                Task { id, deadline: Moment::NEVER, stamp: Moment::NEVER, body: Body::Inline(payload) };
+            return self.hand_back(Taken::fresh(lane, task));
+        }
+        Attempt::of_worker(&self.shared, &self.user, self.me, lane).run_plain(id, payload);
+    }
+
+    /// Something was taken: whoever waits for its place, or relies on this worker's search, sees that. False if the window
+    /// has ended since the look.
+    #[inline]
+    fn may_start(&mut self, lane: usize, was_queued: bool) -> bool {
+        let shared = &*self.shared;
+        let queue = &shared.lanes[lane];
+        // Ordering: partner of the fence of those who wait for room, and of the one at the end of a window.
+        fence(Ordering::SeqCst);
+        if was_queued {
+            queue.room.was_freed();
+            queue.left_queue();
+        }
+        if shared.sleep.state().is_aborting() {
+            return false;
+        }
+        shared.sleep.found(&mut self.activity, || shared.has_work());
+        true
     }
 
     /// The turn of a task that was taken with its lane's permit.
     #[inline(never)]
     fn turn_of(&mut self, taken: Taken<P>) -> Step {
-        let shared = &*self.shared;
-        let attempt = Attempt::of_worker(shared, &self.user, self.me, taken.lane);
-        // Ordering: partner of the fence of those who wait for room, and of the one at the end of a window.
-        fence(Ordering::SeqCst);
-        if taken.was == Place::Queued {
-            attempt.queue.room.was_freed();
-            attempt.queue.left_queue();
-        }
-        if shared.sleep.state().is_aborting() {
+        if !self.may_start(taken.lane, taken.was == Place::Queued) {
             self.hand_back(taken);
             return Step::Ran;
         }
-        shared.sleep.found(&mut self.activity, || shared.has_work());
+        let shared = &*self.shared;
+        let attempt = Attempt::of_worker(shared, &self.user, self.me, taken.lane);
         let ended = attempt.run_or_expire(taken.was, taken.waiting);
         let step = if ended.is_some() { Step::Ran } else { Step::Passed };
         match ended {
@@ -146,7 +187,7 @@ impl<P: Processor> TaskWorker<P> {
         shared.sleep.stop_searching(&mut self.activity);
         let Taken { lane, was, waiting } = taken;
         let recorder = shared.recorder_of(self.me, lane);
-        let word = &shared.workers[self.me].station.runner.word;
+        let word = &self.station.runner.word;
         let id = waiting.task.id.as_u64();
         let told = match waiting.end(Outcome::Abandoned) {
             None => {
@@ -169,7 +210,7 @@ impl<P: Processor> TaskWorker<P> {
         };
         shared.lanes[lane].release();
         if let Some((info, slot)) = told {
-            let runner = &shared.workers[self.me].station.runner;
+            let runner = &self.station.runner;
             runner.describe(Running::waiting(info.id, lane, info.attempt));
             word.tidy();
             shared.free_key(slot.as_ref());
@@ -211,9 +252,7 @@ impl<P: Processor> TaskWorker<P> {
 
     /// Looks for work with growing pauses, as a searching worker. True if there is some.
     fn spin(&mut self) -> bool {
-        let IdleStrategy::SpinThenPark(limit) = self.shared.idle_strategy else {
-            return false;
-        };
+        let Some(limit) = self.shared.idle_strategy.patience() else { return false };
         let shared = &*self.shared;
         if shared.sleep.state().is_closed() {
             // What waits now waits for its time or for others; there is nothing to be quick for.
@@ -229,8 +268,8 @@ impl<P: Processor> TaskWorker<P> {
 
     /// The last of it: hook, user code, word.
     fn end(self) {
-        let TaskWorker { shared, user, me, .. } = self;
-        let word = &shared.workers[me].station.runner.word;
+        let TaskWorker { shared, user, me, station, .. } = self;
+        let word = &station.runner.word;
         word.leave();
         shared.idle.tell();
         if let Some(hook) = &user.on_worker_stop {
@@ -245,15 +284,14 @@ impl<P: Processor> TaskWorker<P> {
 
 impl<P: Processor> ManualWorker<P> for TaskWorker<P> {
     fn turn(mut self: Box<Self>) -> (Turn, Option<Box<dyn ManualWorker<P>>>) {
-        let station = Arc::<Station<P>>::clone(&self.shared.workers[self.me].station);
-        let _inside = inside::enter_worker(self.shared.id, station);
+        let _inside = inside::enter_worker(self.shared.id, Arc::<Station<P>>::clone(&self.station));
         let step = self.step();
         // Nobody sleeps, so nobody relies on its search.
         let shared = Arc::clone(&self.shared);
         shared.sleep.stop_searching(&mut self.activity);
         if let Step::Ran | Step::Passed = step {
             // No look follows by itself: between two turns it rests.
-            shared.workers[self.me].station.runner.word.idle();
+            self.station.runner.word.idle();
         }
         match step {
             Step::Ran => (Turn::Ran, Some(self)),

@@ -5,7 +5,8 @@
 use super::library::{Library, assert_conserved, lane, listened, pool, start, submit, submit_one};
 use super::{Latch, check, join, only_the_end_is_left};
 use crate::clock::Moment;
-use crate::error::TaskError;
+use crate::config::OverloadPolicy;
+use crate::error::{SubmitResult, TaskError};
 use crate::event::Event;
 use crate::handle::CancelOutcome;
 use crate::options::TaskOptions;
@@ -108,6 +109,26 @@ fn a_task_that_is_given_up_as_it_comes_back_ends_once() {
         let log = log.lock().expect("not poisoned");
         assert_eq!(log.iter().filter(|told| matches!(told, Told::Ended(_))).count(), 1, "{log:?}");
         assert!(pool.lanes[0].take_key(&"same".into(), TaskId::next()).is_ok(), "the key is free");
+    });
+}
+
+/// The same of a task that nobody watches: it is in the report, or it has run.
+#[test]
+fn a_plain_task_that_is_given_up_as_it_comes_back_ends_once() {
+    check(3, || {
+        let runs = Arc::new(Latch::default());
+        let begun = Arc::clone(&runs);
+        let pool = pool(1, lane(), move |task, _| {
+            begun.open();
+            Ok(task)
+        });
+        assert!(matches!(pool.submit(0, 7, OverloadPolicy::Reject), SubmitResult::Accepted(_)));
+        let workers = start(&pool);
+        runs.wait();
+        pool.grace_end.store(0, Ordering::Relaxed);
+        pool.end_window(&Caller::Outside);
+        workers.into_iter().for_each(join);
+        assert_conserved(&pool);
     });
 }
 

@@ -166,20 +166,25 @@ impl Sleep {
         }
     }
 
-    /// Counts as searching if fewer than `limit` others do.
+    /// Counts as searching if not more than `limit` do then. One that was woken counts already, and stops if it is one too
+    /// many.
     pub(crate) fn try_start_searching(&self, activity: &mut Activity, limit: usize) -> bool {
-        if *activity == Activity::Searching {
-            return limit > 0;
-        }
+        let limit = limit as u64;
         // Ordering: as in `move_count`.
-        let started = self.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| {
-            let has_room = State(word).searching() < limit as u64;
-            has_room.then_some(word + State::ONE_SEARCHING)
-        });
-        if started.is_ok() {
-            *activity = Activity::Searching;
-        }
-        started.is_ok()
+        let change = |change: fn(State, u64) -> Option<u64>| {
+            let step = |word| change(State(word), limit);
+            self.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, step).is_ok()
+        };
+        let is_searching = match *activity {
+            Activity::Busy => {
+                change(|state, limit| (state.searching() < limit).then_some(state.0 + State::ONE_SEARCHING))
+            }
+            Activity::Searching => {
+                !change(|state, limit| (state.searching() > limit).then_some(state.0 - State::ONE_SEARCHING))
+            }
+        };
+        *activity = if is_searching { Activity::Searching } else { Activity::Busy };
+        is_searching
     }
 
     /// Counts as searching in any case: a permit that came back may let something start, and this worker looks for it.
@@ -263,5 +268,25 @@ impl Sleep {
         for one in woken {
             self.workers[one].parker.unpark();
         }
+    }
+}
+
+#[cfg(all(test, not(any(dockhand_loom, dockhand_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_search_than_are_allowed() {
+        let sleep = Sleep::new(2);
+        let (mut one, mut two) = (Activity::Busy, Activity::Busy);
+        assert!(!sleep.try_start_searching(&mut one, 0));
+        assert!(sleep.try_start_searching(&mut one, 1));
+        assert!(!sleep.try_start_searching(&mut two, 1), "one searches");
+        // Two that were woken count already.
+        sleep.start_searching(&mut two);
+        assert!(!sleep.try_start_searching(&mut one, 1), "it was one too many");
+        assert!(sleep.try_start_searching(&mut two, 1), "the other one stays");
+        assert_eq!((one, two), (Activity::Busy, Activity::Searching));
+        assert_eq!(sleep.state().searching(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! A1: no task disappears.
 
 use crate::support::{
-    Job, LONG, Ledger, POLICIES, Pool, Rng, Watchdog, assert_rest, build, builder, ms, rounds,
+    Job, LONG, Ledger, POLICIES, Pool, Rng, STRATEGIES, Watchdog, assert_rest, build, builder, ms, rounds,
 };
 use dockhand::metrics::Counts;
 use dockhand::{
@@ -134,11 +134,7 @@ fn storms(policy: OverloadPolicy) {
             policy,
             workers: 1 + rng.below(4) as usize,
             capacity: [1, 2, 7, 64][rng.below(4) as usize],
-            idle: if rng.below(2) == 0 {
-                IdleStrategy::Park
-            } else {
-                IdleStrategy::SpinThenPark(Duration::from_micros(20))
-            },
+            idle: STRATEGIES[rng.below(3) as usize],
             producers: 1 + rng.below(8),
             offers,
             close_at: rng.below(offers),

@@ -1,8 +1,8 @@
 //! A2: no wakeup is lost.
 
 use crate::support::{
-    Gate, Job, LONG, Pool, Rng, SLACK, Watchdog, accepted, build, builder, eventually, ms, plug_worker, pool,
-    rounds,
+    Gate, Job, LONG, Pool, Rng, SLACK, STRATEGIES, Watchdog, accepted, build, builder, eventually, ms,
+    plug_worker, pool, rounds,
 };
 use dockhand::{IdleStrategy, Lane, OverloadPolicy, RetryPolicy};
 use std::sync::mpsc::channel;
@@ -70,7 +70,7 @@ fn a02_no_wakeup_is_lost_by_batches_and_waiting_submits() {
 #[test]
 fn a02_no_wakeup_is_lost_beside_a_plug() {
     let _dog = Watchdog::new();
-    for idle in [IdleStrategy::Park, IdleStrategy::SpinThenPark(Duration::from_micros(20))] {
+    for idle in STRATEGIES {
         let pool = build(builder(2).idle(idle));
         let plug = plug_worker(&pool);
         let (started, starts) = channel();
@@ -88,7 +88,7 @@ fn a02_no_wakeup_is_lost_beside_a_plug() {
 #[test]
 fn a02_no_wakeup_is_lost_in_the_chain_of_workers() {
     let _dog = Watchdog::new();
-    for idle in [IdleStrategy::Park, IdleStrategy::SpinThenPark(Duration::from_micros(20))] {
+    for idle in STRATEGIES {
         let pool = build(builder(4).idle(idle));
         for round in 0..rounds(5_000, 25) {
             let meeting = Arc::new(Barrier::new(4));

@@ -2,12 +2,10 @@
 
 use crate::limits::{Notes, lane_of};
 use crate::support::{
-    Gate, Job, LONG, Rng, SLACK, Watchdog, accepted, assert_rest, build, builder, eventually, ms,
+    Gate, Job, LONG, Rng, SLACK, STRATEGIES, Watchdog, accepted, assert_rest, build, builder, eventually, ms,
     panic_quietly, rounds,
 };
-use dockhand::{
-    IdleStrategy, Lane, OverloadPolicy, RejectReason, RetryDecision, RetryPolicy, SubmitResult, TaskOptions,
-};
+use dockhand::{Lane, OverloadPolicy, RejectReason, RetryDecision, RetryPolicy, SubmitResult, TaskOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -37,7 +35,7 @@ fn a08_a_lane_at_its_limit_costs_the_others_no_worker() {
 #[test]
 fn a08_a_limited_lane_empties_itself_without_a_further_offer() {
     let _dog = Watchdog::new();
-    for idle in [IdleStrategy::Park, IdleStrategy::SpinThenPark(Duration::from_micros(50))] {
+    for idle in STRATEGIES {
         for limit in [1, 2] {
             let pool = build(builder(4).idle(idle).lane(Lane::new("a").max_concurrency(limit)));
             let a = pool.submitter_for("a").unwrap();

@@ -1,8 +1,8 @@
 //! A15: counters and gauges at every instant. A17: waiting is exact. A18: idle costs nothing.
 
 use crate::support::{
-    Gate, Job, LONG, Ledger, POLICIES, Rng, SLACK, Watchdog, accepted, assert_rest, build, builder, cpu_of,
-    eventually, ms, plugged, rounds, unique,
+    Gate, Job, LONG, Ledger, POLICIES, Rng, SLACK, STRATEGIES, Watchdog, accepted, assert_rest, build,
+    builder, cpu_of, eventually, ms, plugged, rounds, unique,
 };
 use dockhand::metrics::PoolMetrics;
 use dockhand::{
@@ -112,7 +112,7 @@ fn a15_running_is_bounded_over_all_lanes() {
 #[test]
 fn a17_wait_idle_is_exact() {
     let _dog = Watchdog::new();
-    for idle in [IdleStrategy::Park, IdleStrategy::SpinThenPark(Duration::from_micros(30))] {
+    for idle in STRATEGIES {
         let pool =
             build(builder(2).idle(idle).retry(RetryPolicy::fixed(Duration::from_micros(20)).max_retries(1)));
         for round in 0..rounds(20_000, 20) {

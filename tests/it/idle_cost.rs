@@ -15,6 +15,26 @@ fn cost_of_two_seconds(names: &[&str]) -> Option<Vec<Duration>> {
     Some(used()?.into_iter().zip(before).map(|(after, before)| after - before).collect())
 }
 
+/// The one that looks on is awake, the others sleep, and what they use is one core at the most.
+#[test]
+fn one_worker_is_kept_spinning_where_there_is_a_core_for_it() {
+    let _dog = Watchdog::new();
+    let name = unique("spin");
+    let pool = build(builder(4).name(&name).idle(IdleStrategy::KeepOneSpinning));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let sleepers = if cores == 1 { 4 } else { 3 };
+    for _ in 0..10 {
+        assert_eq!(pool.submitter().submit_batch((0..8).map(|_| Job::ok())).accepted, 8);
+        pool.wait_idle(Duration::from_secs(60)).unwrap();
+        eventually("one looks on", || pool.metrics().sleeping_workers == sleepers);
+    }
+    let Some(cost) = cost_of_two_seconds(&[&name]) else { return };
+    assert_eq!(pool.metrics().sleeping_workers, sleepers, "it looked on all the time");
+    assert!(cost[0] < ms(2500), "{cost:?}");
+    assert!(cores > 1 || cost[0] < ms(50), "{cost:?}");
+    assert!(pool.shutdown(Duration::MAX).is_clean());
+}
+
 #[test]
 #[allow(clippy::print_stdout, reason = "the figures are asked for")]
 fn a08_a18_what_a_limit_or_a_clock_holds_back_costs_no_processor_time() {

@@ -259,7 +259,11 @@ impl Asked {
                 1 => Timing::Off,
                 _ => Timing::Sampled(bytes.number() as u32),
             },
-            idle: bytes.maybe(Bytes::duration).map_or(IdleStrategy::Park, IdleStrategy::SpinThenPark),
+            idle: match bytes.below(3) {
+                0 => IdleStrategy::Park,
+                1 => IdleStrategy::SpinThenPark(bytes.duration()),
+                _ => IdleStrategy::KeepOneSpinning,
+            },
             stack: bytes.maybe(Bytes::size),
             drop_timeout: bytes.duration(),
             progress: (bytes.duration(), bytes.number()),

@@ -51,8 +51,8 @@ impl World {
                 letter.into_iter().for_each(|letter| pool.dead_letters().put_back(letter));
             })),
             Act::Close => {
-                self.with_pool(|pool| pool.begin_shutdown());
-                self.is_closed.store(true, Ordering::SeqCst);
+                let done = self.with_pool(|pool| pool.begin_shutdown());
+                self.note_closed(done.is_some());
             }
             Act::Shutdown(window) => self.shutdown(self.tick.window(*window)),
             Act::LetGo => {
@@ -67,9 +67,16 @@ impl World {
         }
     }
 
+    /// From here on every offer is refused. Not if there was no pool to close: one that is being dropped may be open still.
+    fn note_closed(&self, was_there: bool) {
+        if was_there {
+            self.is_closed.store(true, Ordering::SeqCst);
+        }
+    }
+
     pub(super) fn shutdown(&self, window: Duration) {
         let report = self.with_pool(|pool| pool.shutdown(window));
-        self.is_closed.store(true, Ordering::SeqCst);
+        self.note_closed(report.is_some());
         report.into_iter().flat_map(|report| report.abandoned).for_each(|shed| self.take(shed));
     }
 

@@ -10,7 +10,7 @@ pub(super) struct Settings {
     pub(super) lanes: [LaneSettings; 3],
     pub(super) letters: usize,
     pub(super) timing: Timing,
-    pub(super) spins: bool,
+    pub(super) idle: usize,
     pub(super) drop_window: Window,
     pub(super) hooks: Hooks,
 }
@@ -151,6 +151,6 @@ impl Settings {
     }
 
     pub(super) fn idle(&self, tick: Tick) -> IdleStrategy {
-        if self.spins { IdleStrategy::SpinThenPark(tick.0) } else { IdleStrategy::Park }
+        [IdleStrategy::Park, IdleStrategy::SpinThenPark(tick.0), IdleStrategy::KeepOneSpinning][self.idle]
     }
 }

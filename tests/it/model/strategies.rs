@@ -162,13 +162,13 @@ fn hooks() -> impl Strategy<Value = Hooks> {
 fn settings() -> impl Strategy<Value = Settings> {
     let timing = prop_oneof![Just(Timing::Full), Just(Timing::Sampled(2)), Just(Timing::Off)];
     let lanes = [lane_settings(), lane_settings(), lane_settings()];
-    (1..4_usize, lanes, 0..5_usize, timing, any::<bool>(), window(), hooks()).prop_map(
-        |(workers, lanes, letters, timing, spins, drop_window, hooks)| Settings {
+    (1..4_usize, lanes, 0..5_usize, timing, 0..3_usize, window(), hooks()).prop_map(
+        |(workers, lanes, letters, timing, idle, drop_window, hooks)| Settings {
             workers,
             lanes,
             letters,
             timing,
-            spins,
+            idle,
             drop_window,
             hooks,
         },

@@ -15,7 +15,7 @@ pub(crate) use threads::{assert_threads, cpu_of, unique};
 pub(crate) use tracked::{Ledger, Tracked};
 pub(crate) use watchdog::{Watchdog, watch};
 
-use dockhand::OverloadPolicy;
+use dockhand::{IdleStrategy, OverloadPolicy};
 use std::time::Duration;
 
 /// Longer than anything may take that is meant to happen.
@@ -29,6 +29,13 @@ pub(crate) const POLICIES: [OverloadPolicy; 4] = [
     OverloadPolicy::CallerRuns,
     OverloadPolicy::DropIncoming,
     OverloadPolicy::DropOldest,
+];
+
+/// A spin that ends while a test goes on, and one that does not.
+pub(crate) const STRATEGIES: [IdleStrategy; 3] = [
+    IdleStrategy::Park,
+    IdleStrategy::SpinThenPark(Duration::from_micros(30)),
+    IdleStrategy::KeepOneSpinning,
 ];
 
 pub(crate) fn ms(millis: u64) -> Duration {

@@ -130,6 +130,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         purpose: "the end of a task is heard twice",
     },
     Mutant {
+        name: "plain: ends whatever a shutdown has decided",
+        file: "src/plain.rs",
+        find: "Ok(output) if self.station.runner.word.end() => {",
+        replace: "Ok(output) if self.station.runner.word.end() || true => {",
+        tests: &["attempts::a_plain_task_that_is_given_up_as_it_comes_back_ends_once"],
+        purpose: "it is counted by the shutdown and by its worker",
+    },
+    Mutant {
         name: "handle: goes without a cancel",
         file: "src/handle.rs",
         find: "        if self.cancel_on_drop {",

@@ -207,7 +207,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "room: a take does not tell",
         file: "src/worker.rs",
-        find: "            attempt.queue.room.was_freed();\n",
+        find: "            queue.room.was_freed();\n",
         replace: "",
         tests: &["ways_in::a_submit_that_waits_for_room_gets_it"],
         purpose: "a submit waits beside free room",
