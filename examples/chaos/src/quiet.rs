@@ -11,9 +11,11 @@ use crate::cargo::Cargo;
 use crate::offers;
 use crate::pool::Pool;
 use crate::totals;
+use crate::watchdog;
 
 /// Waits until the pool is idle, without end: a wakeup that was lost is the watchdog's. Then offers it one task at a time.
 pub(crate) fn settle_and_probe(pool: &Pool, rng: &mut Rng) {
+    watchdog::step("settle");
     pool.book.calm_down();
     for lane in pool.book.lanes.iter().filter(|lane| lane.is_limited) {
         // It is one of the pool's lanes, and limited.
@@ -28,6 +30,7 @@ pub(crate) fn settle_and_probe(pool: &Pool, rng: &mut Rng) {
             // Long enough for a worker to fall asleep, if it is quick.
             std::thread::sleep(Duration::from_micros(rng.u64(..300)));
         }
+        watchdog::step("probe");
         if !probe(pool, rng) || !come_to_rest(pool) {
             return;
         }

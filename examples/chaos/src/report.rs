@@ -10,7 +10,7 @@ use crate::ledger::{Answers, OUTCOMES};
 use crate::options::Options;
 use crate::{live, totals};
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
     seed: u64,
     /// How long the scripts were played.
@@ -71,5 +71,20 @@ impl Report {
     /// Whether everything held.
     pub(crate) fn is_good(&self) -> bool {
         self.findings == 0 && self.payloads_alive == 0 && self.threads_alive == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_good_only_if_everything_held() {
+        let good = Report::default();
+        assert!(good.is_good());
+        assert!(!Report { findings: 1, ..good.clone() }.is_good());
+        assert!(!Report { payloads_alive: 1, ..good.clone() }.is_good());
+        assert!(!Report { payloads_alive: -1, ..good.clone() }.is_good());
+        assert!(!Report { threads_alive: 1, ..good }.is_good());
     }
 }

@@ -1,5 +1,6 @@
 //! A run from its first thread to its last.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,14 +8,12 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use crate::options::Options;
+use crate::patience::Patience;
 use crate::report::Report;
 use crate::script::{self, Script};
-use crate::watchdog::Watchdog;
+use crate::watchdog::{self, Beat, Watchdog};
 use crate::yard::Yard;
 use crate::{book, closing, findings, live, logger, panics, pool, threads};
-
-/// How long what was let go of, but runs on, may take to come back.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(options: &Options) -> Report {
     findings::start(options.seed);
@@ -27,7 +26,7 @@ pub(crate) fn run(options: &Options) -> Report {
     play(options, &yard, &watchdog, began + Duration::from_secs(options.seconds.get()));
     let played = began.elapsed();
     clear(options.seed, yard, &watchdog);
-    let threads_alive = threads::left_over(threads_at_start, PATIENCE);
+    let threads_alive = threads::left_over(threads_at_start);
     wait_for_the_last();
     Report::new(options, played, threads_alive)
 }
@@ -57,25 +56,13 @@ fn clear(seed: u64, yard: Arc<Yard>, watchdog: &Watchdog) {
     let beat = watchdog.beat("the last thread");
     let its_beat = Arc::clone(&beat);
     let last = std::thread::spawn(move || {
+        its_beat.adopt();
         let mut dice = Rng::with_seed(seed);
         for place in 0..yard.places() {
             its_beat.begins("the end", place);
             script::end(yard.put(place, None), &mut dice);
         }
-        its_beat.begins("the end of the hidden", 0);
-        // A pool that a waiting payload holds is held by itself.
-        loop {
-            let hidden = pool::live();
-            if hidden.is_empty() {
-                return;
-            }
-            for pool in hidden {
-                let ended = AssertUnwindSafe(|| closing::from_outside(&pool, Duration::from_millis(10)));
-                if catch_unwind(ended).is_err() {
-                    findings::other("a panic got out of a shutdown");
-                }
-            }
-        }
+        end_the_hidden(&its_beat);
     });
     if last.join().is_err() {
         findings::other("the last thread panicked");
@@ -83,10 +70,37 @@ fn clear(seed: u64, yard: Arc<Yard>, watchdog: &Watchdog) {
     watchdog.forget(&beat);
 }
 
+/// A pool that a waiting payload holds is held by itself, until a shutdown gives the payload back.
+fn end_the_hidden(beat: &Beat) {
+    let mut ended = HashSet::new();
+    let mut patience = Patience::new();
+    loop {
+        let hidden = pool::live();
+        if hidden.is_empty() {
+            return;
+        }
+        if !patience.lasts() {
+            return findings::other(format!("{} pools stay, though they were shut down", hidden.len()));
+        }
+        for pool in hidden {
+            beat.begins("the end of the hidden", 0);
+            watchdog::names(&pool);
+            if ended.insert(pool.book.name.clone()) {
+                // There were more of them than one could see.
+                patience = Patience::new();
+            }
+            let end = AssertUnwindSafe(|| closing::from_outside(&pool, Duration::from_millis(10)));
+            if catch_unwind(end).is_err() {
+                findings::other("a panic got out of a shutdown");
+            }
+        }
+    }
+}
+
 /// A pool that one of its own tasks has dropped may be a moment from its end.
 fn wait_for_the_last() {
-    let end = Instant::now() + PATIENCE;
-    while live::alive() != 0 && Instant::now() < end {
+    let mut patience = Patience::new();
+    while live::alive() != 0 && patience.lasts() {
         std::thread::sleep(Duration::from_millis(5));
     }
     if live::alive() != 0 {
