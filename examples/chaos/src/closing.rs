@@ -1,7 +1,7 @@
 //! The ends of a pool, and what is checked then.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dockhand::{Outcome, ShutdownReport};
 use fastrand::Rng;
@@ -13,10 +13,7 @@ use crate::findings::{Finding, Promise};
 use crate::ledger::check_law;
 use crate::panics::discard;
 use crate::pool::Pool;
-use crate::{findings, quiet, totals, watchdog};
-
-/// For what has to be true at once, on a busy machine.
-const SOON: Duration = Duration::from_secs(20);
+use crate::{quiet, totals, watchdog};
 
 /// A shutdown in the middle of a script, or from inside.
 pub(crate) fn shut_down(scene: &mut Scene<'_>) {
@@ -90,22 +87,11 @@ pub(crate) fn from_outside(pool: &Pool, timeout: Duration) {
     for lane in &metrics.lanes {
         check(book, check_law(&lane.name, &lane.counts));
     }
-    watchdog::step("idle after shutdown");
-    if is_alone && !is_idle_soon(pool) {
-        findings::other(format!("{}: not idle after its shutdown: {:?}", book.name, pool.metrics()));
+    if is_alone {
+        // Another thread may still be in a hook.
+        watchdog::step("idle after shutdown");
+        quiet::come_to_rest(pool);
     }
-}
-
-/// Another thread may still be in a hook. The clock of a manual pool does not wait for it.
-fn is_idle_soon(pool: &Pool) -> bool {
-    let end = Instant::now() + SOON;
-    while pool.wait_idle(SOON).is_err() {
-        if Instant::now() >= end {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-    true
 }
 
 fn check(book: &Book, finding: Option<Finding>) {
