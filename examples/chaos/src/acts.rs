@@ -14,7 +14,7 @@ use crate::crew::Crew;
 use crate::findings;
 use crate::hands::Hands;
 use crate::panics::discard;
-use crate::pool::Pool;
+use crate::pool::{Pool, Stepping};
 use crate::{closing, handles, letters, offers, totals};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,12 @@ impl Act {
         matches!(self, Act::SetLimit | Act::BeginShutdown | Act::Shutdown)
     }
 
+    /// Whether it may run tasks of a manual pool on this thread.
+    fn may_step(self) -> bool {
+        // A handle is of a pool of its own, which is looked at where it is used.
+        !matches!(self, Act::UseHandle)
+    }
+
     fn draw(rng: &mut Rng, weight: impl Fn(&(Act, u32, u32)) -> u32) -> Act {
         let all: u32 = WEIGHTS.iter().map(&weight).sum();
         let mut roll = rng.u32(..all);
@@ -168,9 +174,10 @@ pub(crate) fn run(act: Act, scene: Scene<'_>) {
 }
 
 fn play(act: Act, mut scene: Scene<'_>) {
-    let book = scene.book();
+    let (pool, book) = (Arc::clone(&scene.pool), scene.book());
+    let stepping = act.may_step().then(|| Stepping::begin(&pool));
     let disturbing = act.disturbs().then(|| book.disturb());
-    if matches!(disturbing, Some(None)) {
+    if matches!(stepping, Some(None)) || matches!(disturbing, Some(None)) {
         return;
     }
     match act {

@@ -70,6 +70,11 @@ impl Book {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the pool has given a thread its name.
+    pub(crate) fn owns_thread(&self, name: &str) -> bool {
+        name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('-'))
+    }
+
     /// Dice for one piece of user code.
     pub(crate) fn dice(&self) -> Rng {
         let draw = self.draws.fetch_add(1, Ordering::Relaxed);

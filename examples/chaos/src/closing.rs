@@ -12,7 +12,7 @@ use crate::cargo::Cargo;
 use crate::findings::{Finding, Promise};
 use crate::ledger::check_law;
 use crate::panics::discard;
-use crate::pool::Pool;
+use crate::pool::{Pool, Stepping};
 use crate::{quiet, totals, watchdog};
 
 /// A shutdown in the middle of a script, or from inside.
@@ -31,6 +31,7 @@ pub(crate) fn shut_down(scene: &mut Scene<'_>) {
 /// Ends a pool that was taken from the yard.
 pub(crate) fn retire(pool: Arc<Pool>, rng: &mut Rng) {
     watchdog::names(&pool);
+    let _stepping = Stepping::begin(&pool);
     if rng.u32(..3) == 0 && is_open(&pool) {
         quiet::settle_and_probe(&pool, rng);
     }

@@ -9,6 +9,7 @@ use fastrand::Rng;
 
 use crate::options::Options;
 use crate::patience::Patience;
+use crate::pool::Stepping;
 use crate::report::Report;
 use crate::script::{self, Script};
 use crate::watchdog::{self, Beat, Watchdog};
@@ -85,6 +86,7 @@ fn end_the_hidden(beat: &Beat) {
         for pool in hidden {
             beat.begins("the end of the hidden", 0);
             watchdog::names(&pool);
+            let _stepping = Stepping::begin(&pool);
             if ended.insert(pool.book.name.clone()) {
                 // There were more of them than one could see.
                 patience = Patience::new();
