@@ -26,6 +26,9 @@ pub(crate) struct Report {
     /// Tasks that were offered to an idle pool, and the longest of them from its submit to its start.
     probes: u64,
     longest_start_us: u64,
+    /// What a script's thread has been in for longest, and how long. A hang is what takes half a minute and more.
+    longest_step: String,
+    longest_step_ms: u64,
     /// Rare things, and how often they came about.
     reached: BTreeMap<&'static str, u64>,
     conserved: bool,
@@ -59,6 +62,8 @@ impl Report {
             outcomes: OUTCOMES.iter().map(ToString::to_string).zip(totals.outcomes).collect(),
             probes: totals::probes(),
             longest_start_us: totals::longest_start().as_micros() as u64,
+            longest_step_ms: totals.longest_step.0.as_millis() as u64,
+            longest_step: totals.longest_step.1,
             reached: totals.reached,
             conserved: findings::holds(Promise::Conserved),
             told_once: findings::holds(Promise::ToldOnce),

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Report {
 
 fn play(options: &Options, yard: &Arc<Yard>, watchdog: &Watchdog, until: Instant) {
     let workers = options.workers.map(std::num::NonZeroUsize::get);
-    let threads: Vec<_> = (0..options.threads.get())
+    let mut threads: Vec<_> = (0..options.threads.get())
         .map(|thread| {
             let (script, yard) = (Script::new(options.seed, thread), Arc::clone(yard));
             let beat = watchdog.beat(format!("thread {thread}"));
@@ -43,11 +43,17 @@ fn play(options: &Options, yard: &Arc<Yard>, watchdog: &Watchdog, until: Instant
             (beat, std::thread::spawn(play))
         })
         .collect();
-    for (beat, thread) in threads {
-        if thread.join().is_err() {
-            findings::other("a script's thread panicked");
+    // In the order in which they end: one that has ended is not to be taken for one that hangs.
+    while !threads.is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+        let (ended, left): (Vec<_>, _) = threads.into_iter().partition(|(_, thread)| thread.is_finished());
+        for (beat, thread) in ended {
+            if thread.join().is_err() {
+                findings::other("a script's thread panicked");
+            }
+            watchdog.forget(&beat);
         }
-        watchdog.forget(&beat);
+        threads = left;
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::findings;
 use crate::pool::{self, Pool};
+use crate::totals;
 
 /// The longest sleep that a step can ask for is the second of a shutdown of a pool with a lane that may be paused, and what it
 /// has to compute is well below a second. So this is ten times what any step takes: half a minute, and 3,000 turns of
@@ -33,6 +34,7 @@ struct Doing {
     since: Instant,
     /// Rounds of the watchdog since the step began.
     rounds: u32,
+    longest: (Duration, String),
 }
 
 pub(crate) struct Beat {
@@ -46,7 +48,7 @@ thread_local! {
 
 /// The calling thread begins another step of its act. Only threads with a beat have steps.
 pub(crate) fn step(step: &'static str) {
-    with_own(|doing| doing.begin(step));
+    with_own(|doing| doing.begin(doing.act, step));
 }
 
 /// The acts that follow, or the steps of this one, are about this pool.
@@ -64,15 +66,27 @@ fn with_own(change: impl FnOnce(&mut Doing)) {
 }
 
 impl Doing {
-    fn begin(&mut self, step: &'static str) {
-        (self.step, self.since, self.rounds) = (step, Instant::now(), 0);
+    fn begin(&mut self, act: &'static str, step: &'static str) {
+        let now = Instant::now();
+        let took = now - self.since;
+        if took > self.longest.0 {
+            self.longest = (took, format!("{}: {}", self.act, self.step));
+        }
+        (self.act, self.step, self.since, self.rounds) = (act, step, now, 0);
     }
 }
 
 impl Beat {
     fn new(thread: String) -> Self {
-        let doing =
-            Doing { act: "start", place: 0, step: "", pool: String::new(), since: Instant::now(), rounds: 0 };
+        let doing = Doing {
+            act: "start",
+            place: 0,
+            step: "",
+            pool: String::new(),
+            since: Instant::now(),
+            rounds: 0,
+            longest: Default::default(),
+        };
         Beat { thread, doing: Mutex::new(doing) }
     }
 
@@ -87,9 +101,9 @@ impl Beat {
 
     pub(crate) fn begins(&self, act: &'static str, place: usize) {
         let mut doing = self.doing();
-        (doing.act, doing.place) = (act, place);
+        doing.begin(act, "");
+        doing.place = place;
         doing.pool.clear();
-        doing.begin("");
     }
 
     /// One more round. True if the step has been given enough of them.
@@ -100,7 +114,7 @@ impl Beat {
     }
 
     fn describe(&self) -> String {
-        let Doing { act, place, step, ref pool, since, rounds } = *self.doing();
+        let Doing { act, place, step, ref pool, since, rounds, .. } = *self.doing();
         let age = since.elapsed();
         let thread = &self.thread;
         format!("{thread}, place {place}: {act}: {step} {pool}, since {rounds} rounds ({age:.1?})")
@@ -136,7 +150,11 @@ impl Watchdog {
         beat
     }
 
+    /// The thread has ended.
     pub(crate) fn forget(&self, beat: &Arc<Beat>) {
+        beat.begins("end", 0);
+        let (took, step) = std::mem::take(&mut beat.doing().longest);
+        totals::longest_step(took, step);
         self.beats.all().retain(|other| !Arc::ptr_eq(other, beat));
     }
 }
@@ -209,6 +227,11 @@ mod tests {
         assert_eq!(overdue_after(&beat), MOST_ROUNDS + 1);
         let text = beat.describe();
         assert!(text.starts_with("thread, place 3: replace: shutdown"), "{text}");
+        beat.doing().since -= Duration::from_secs(7);
+        step("drop");
+        let (took, what) = beat.doing().longest.clone();
+        assert!(took >= Duration::from_secs(7));
+        assert_eq!(what, "replace: shutdown");
     }
 
     #[test]
