@@ -14,7 +14,7 @@ use crate::crew::Crew;
 use crate::findings;
 use crate::hands::Hands;
 use crate::panics::discard;
-use crate::pool::Pool;
+use crate::pool::{Pool, Stepping};
 use crate::{closing, handles, letters, offers, totals};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,17 @@ impl Act {
         }
     }
 
+    /// Whether it may keep a pool from coming to rest, or ends it.
+    fn disturbs(self) -> bool {
+        matches!(self, Act::SetLimit | Act::BeginShutdown | Act::Shutdown)
+    }
+
+    /// Whether it may run tasks of a manual pool on this thread.
+    fn may_step(self) -> bool {
+        // A handle is of a pool of its own, which is looked at where it is used.
+        !matches!(self, Act::UseHandle)
+    }
+
     fn draw(rng: &mut Rng, weight: impl Fn(&(Act, u32, u32)) -> u32) -> Act {
         let all: u32 = WEIGHTS.iter().map(&weight).sum();
         let mut roll = rng.u32(..all);
@@ -163,6 +174,12 @@ pub(crate) fn run(act: Act, scene: Scene<'_>) {
 }
 
 fn play(act: Act, mut scene: Scene<'_>) {
+    let (pool, book) = (Arc::clone(&scene.pool), scene.book());
+    let stepping = act.may_step().then(|| Stepping::begin(&pool));
+    let disturbing = act.disturbs().then(|| book.disturb());
+    if matches!(stepping, Some(None)) || matches!(disturbing, Some(None)) {
+        return;
+    }
     match act {
         Act::Submit => offers::submit(&mut scene),
         Act::SubmitWith => offers::submit_with(&mut scene),
@@ -219,7 +236,8 @@ fn step(scene: &mut Scene<'_>) {
         0 => manual.advance(Duration::from_micros(scene.rng.u64(..5000))),
         1 => drop(manual.advance_to_next_due()),
         2 => drop(manual.run_one()),
-        _ => drop(manual.run_until_idle()),
+        // As often as it is fed by others it would go on.
+        _ => (0..200).take_while(|_| manual.run_one()).for_each(drop),
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
 
 use dockhand::TaskHandle;
 
@@ -17,9 +16,7 @@ use crate::handles::{A_WHILE, Answer, has_to_end};
 use crate::live::{Kind, Live};
 use crate::mischief;
 use crate::panics::discard;
-
-/// How late a waker may be woken after its answer was there.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::patience::Patience;
 
 struct Alarm {
     book: Arc<Book>,
@@ -91,12 +88,13 @@ pub(crate) fn block_on(book: &Arc<Book>, handle: &mut TaskHandle<Crew>) -> Optio
 
 /// The answer is there a moment before the waker is woken.
 fn has_rung(rang: &AtomicBool) -> bool {
-    let end = Instant::now() + PATIENCE;
-    while !rang.load(Ordering::SeqCst) {
-        if Instant::now() >= end {
+    let mut patience = Patience::new();
+    loop {
+        if rang.load(Ordering::SeqCst) {
+            return true;
+        }
+        if !patience.lasts() {
             return false;
         }
-        std::thread::yield_now();
     }
-    true
 }

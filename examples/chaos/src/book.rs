@@ -30,6 +30,8 @@ pub(crate) struct Book {
     /// A circle through the pool's user code, which the end of the pool has to break.
     submitter: Mutex<Option<TaskSubmitter<Crew>>>,
     is_calm: AtomicBool,
+    /// How many threads are in something that a calm pool does not suffer.
+    disturbing: AtomicU64,
     seed: u64,
     draws: AtomicU64,
 }
@@ -53,6 +55,7 @@ impl Book {
             pool: OnceLock::new(),
             submitter: Mutex::new(None),
             is_calm: AtomicBool::new(false),
+            disturbing: AtomicU64::new(0),
             seed,
             draws: AtomicU64::new(0),
         });
@@ -65,6 +68,11 @@ impl Book {
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger<TaskId>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the pool has given a thread its name.
+    pub(crate) fn owns_thread(&self, name: &str) -> bool {
+        name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('-'))
     }
 
     /// Dice for one piece of user code.
@@ -96,9 +104,22 @@ impl Book {
         drop(submitter);
     }
 
-    /// No user code does any mischief from here on.
+    /// No user code begins any mischief from here on, and nobody pauses a lane or closes the pool any more: whoever was about
+    /// to has done it when this returns.
     pub(crate) fn calm_down(&self) {
         self.is_calm.store(true, Ordering::SeqCst);
+        while self.disturbing.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// For what may keep a pool from coming to rest. `None` once it is calm. A look at `is_calm` alone would not do: what
+    /// comes a moment after it would come after the calm began.
+    pub(crate) fn disturb(&self) -> Option<Disturbing<'_>> {
+        // Counted first: either `calm_down` sees this one, or this one sees the calm.
+        self.disturbing.fetch_add(1, Ordering::SeqCst);
+        let disturbing = Disturbing(self);
+        (!self.is_calm()).then_some(disturbing)
     }
 
     pub(crate) fn is_calm(&self) -> bool {
@@ -153,6 +174,15 @@ impl Book {
     }
 }
 
+/// Somebody is at it.
+pub(crate) struct Disturbing<'a>(&'a Book);
+
+impl Drop for Disturbing<'_> {
+    fn drop(&mut self) {
+        self.0.disturbing.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Drop for Book {
     fn drop(&mut self) {
         let ledger = self.ledger();
@@ -160,5 +190,30 @@ impl Drop for Book {
         for finding in ledger.check() {
             self.note(&finding);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calm_begins_after_whoever_was_about_to_disturb_it() {
+        let hears = Hears { events: false, shed: false };
+        let book = Book::new(1, hears, Vec::new());
+        let done = AtomicBool::new(false);
+        let disturbing = book.disturb().expect("not calm yet");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                book.calm_down();
+                assert!(done.load(Ordering::SeqCst), "a disturbance was not waited for");
+            });
+            while !book.is_calm() {
+                std::thread::yield_now();
+            }
+            assert!(book.disturb().is_none(), "a disturbance that began after the calm");
+            done.store(true, Ordering::SeqCst);
+            drop(disturbing);
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! The ends of a pool, and what is checked then.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dockhand::{Outcome, ShutdownReport};
 use fastrand::Rng;
@@ -12,11 +12,8 @@ use crate::cargo::Cargo;
 use crate::findings::{Finding, Promise};
 use crate::ledger::check_law;
 use crate::panics::discard;
-use crate::pool::Pool;
-use crate::{findings, quiet, totals};
-
-/// For what has to be true at once, on a busy machine.
-const SOON: Duration = Duration::from_secs(20);
+use crate::pool::{Pool, Stepping};
+use crate::{quiet, totals, watchdog};
 
 /// A shutdown in the middle of a script, or from inside.
 pub(crate) fn shut_down(scene: &mut Scene<'_>) {
@@ -33,6 +30,8 @@ pub(crate) fn shut_down(scene: &mut Scene<'_>) {
 
 /// Ends a pool that was taken from the yard.
 pub(crate) fn retire(pool: Arc<Pool>, rng: &mut Rng) {
+    watchdog::names(&pool);
+    let _stepping = Stepping::begin(&pool);
     if rng.u32(..3) == 0 && is_open(&pool) {
         quiet::settle_and_probe(&pool, rng);
     }
@@ -40,8 +39,14 @@ pub(crate) fn retire(pool: Arc<Pool>, rng: &mut Rng) {
     let may_be_paused = pool.book.lanes.iter().any(|lane| lane.is_limited);
     let long = if may_be_paused { Duration::from_secs(1) } else { Duration::MAX };
     match rng.u32(..8) {
-        0 => drop(pool),
-        1 | 2 => hand_over(pool, rng),
+        0 => {
+            watchdog::step("drop");
+            drop(pool);
+        }
+        1 | 2 => {
+            watchdog::step("hand over");
+            hand_over(pool, rng);
+        }
         3 => {
             pool.begin_shutdown();
             from_outside(&pool, long);
@@ -67,7 +72,9 @@ fn hand_over(pool: Arc<Pool>, rng: &mut Rng) {
 pub(crate) fn from_outside(pool: &Pool, timeout: Duration) {
     totals::reached("shut_down_outside");
     let book = &pool.book;
+    watchdog::step("shutdown");
     let report = pool.shutdown(timeout);
+    watchdog::step("books after shutdown");
     let counts = report.counts;
     let is_alone = report.still_running.is_empty();
     if !is_alone {
@@ -81,21 +88,11 @@ pub(crate) fn from_outside(pool: &Pool, timeout: Duration) {
     for lane in &metrics.lanes {
         check(book, check_law(&lane.name, &lane.counts));
     }
-    if is_alone && !is_idle_soon(pool) {
-        findings::other(format!("{}: not idle after its shutdown: {:?}", book.name, pool.metrics()));
+    if is_alone {
+        // Another thread may still be in a hook.
+        watchdog::step("idle after shutdown");
+        quiet::come_to_rest(pool);
     }
-}
-
-/// Another thread may still be in a hook. The clock of a manual pool does not wait for it.
-fn is_idle_soon(pool: &Pool) -> bool {
-    let end = Instant::now() + SOON;
-    while pool.wait_idle(SOON).is_err() {
-        if Instant::now() >= end {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-    true
 }
 
 fn check(book: &Book, finding: Option<Finding>) {

@@ -14,6 +14,7 @@ use crate::crew::Crew;
 use crate::findings;
 use crate::offers;
 use crate::panics::discard;
+use crate::pool::Stepping;
 use crate::totals;
 
 /// How often a thread that waits looks whether the end still has to come.
@@ -53,7 +54,11 @@ fn handle_it(scene: &mut Scene<'_>, book: Arc<Book>, handle: TaskHandle<Crew>) {
 
 pub(crate) fn use_kept(scene: &mut Scene<'_>) {
     let kept = scene.hands.as_mut().and_then(|hands| hands.any_handle(scene.rng));
-    if let Some((book, handle)) = kept {
+    let Some((book, handle)) = kept else { return };
+    // To wait for it is to step its pool.
+    let pool = book.pool();
+    let stepping = pool.as_ref().map(|pool| Stepping::begin(pool));
+    if !matches!(stepping, Some(None)) {
         dispose(&book, handle, scene.rng, true);
     }
 }

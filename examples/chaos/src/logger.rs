@@ -6,7 +6,7 @@ use fastrand::Rng;
 use log::{LevelFilter, Log, Metadata, Record};
 
 use crate::panics::blow;
-use crate::{mischief, pool, totals};
+use crate::{mischief, parting, pool, totals};
 
 struct Logger {
     seed: AtomicU64,
@@ -48,9 +48,14 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// Any pool: the logger does not know who logs.
+/// Any pool: the logger does not know who logs. But none that the caller would step: whoever logs in a turn of one manual pool
+/// would wait for the turn of another. And none from a thread's last words, which another pool may be joining.
 fn call_some_pool(rng: &mut Rng) {
-    let pools = pool::live();
+    if parting::is_at_it() {
+        return;
+    }
+    let mut pools = pool::live();
+    pools.retain(|pool| pool.manual().is_none());
     if pools.is_empty() {
         return;
     }

@@ -43,6 +43,7 @@ mod threads;
 mod findings;
 mod totals;
 mod watchdog;
+mod patience;
 mod report;
 
 fn main() -> ExitCode {

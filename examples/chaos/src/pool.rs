@@ -1,5 +1,6 @@
 //! A pool under test, with or without threads, and the register of those that live.
 
+use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -54,11 +55,42 @@ impl Deref for Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let thread = std::thread::current();
-        let own_prefix = format!("{}-", self.book.name);
-        if thread.name().is_some_and(|name| name.starts_with(&own_prefix)) {
+        if thread.name().is_some_and(|name| self.book.owns_thread(name)) {
             totals::reached("dropped_on_own_worker");
         }
         self.book.let_go();
+    }
+}
+
+thread_local! {
+    /// The manual pool, by its address, that this thread may be in a turn of.
+    static STEPPED: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The calling thread does something that may step the pool, if that is a manual one.
+pub(crate) struct Stepping {
+    before: Option<usize>,
+}
+
+impl Stepping {
+    /// `None` for a second manual pool inside the first: of two threads that step two of them, each in a turn of the other's,
+    /// each would wait for the other's turn to end, as with two locks.
+    pub(crate) fn begin(pool: &Pool) -> Option<Self> {
+        let before = STEPPED.get();
+        if pool.manual().is_some() {
+            let own = std::ptr::from_ref(pool).addr();
+            if before.is_some_and(|other| other != own) {
+                return None;
+            }
+            STEPPED.set(Some(own));
+        }
+        Some(Stepping { before })
+    }
+}
+
+impl Drop for Stepping {
+    fn drop(&mut self) {
+        STEPPED.set(self.before);
     }
 }
 

@@ -11,37 +11,48 @@ use crate::cargo::Cargo;
 use crate::offers;
 use crate::pool::Pool;
 use crate::totals;
+use crate::watchdog;
 
-/// Waits until the pool is idle, without end: a wakeup that was lost is the watchdog's. Then offers it one task at a time.
+/// Waits until the pool is idle. Then offers it one task at a time.
 pub(crate) fn settle_and_probe(pool: &Pool, rng: &mut Rng) {
+    watchdog::step("calm");
     pool.book.calm_down();
+    if !is_open(pool) {
+        // What is due after the window of a shutdown from inside need not run.
+        return;
+    }
     for lane in pool.book.lanes.iter().filter(|lane| lane.is_limited) {
         // It is one of the pool's lanes, and limited.
         let _ = pool.set_max_concurrency(lane.name, 4);
     }
     totals::reached("settled");
-    if !come_to_rest(pool) || pool.manual().is_some() {
-        return;
+    watchdog::step("settle");
+    if let Some(manual) = pool.manual() {
+        manual.run_until_idle();
+        return come_to_rest(pool);
     }
+    come_to_rest(pool);
     for _ in 0..8 {
         if rng.bool() {
             // Long enough for a worker to fall asleep, if it is quick.
             std::thread::sleep(Duration::from_micros(rng.u64(..300)));
         }
-        if !probe(pool, rng) || !come_to_rest(pool) {
+        watchdog::step("probe");
+        if !probe(pool, rng) {
             return;
         }
+        watchdog::step("rest after a probe");
+        come_to_rest(pool);
     }
 }
 
-/// False if somebody has closed the pool meanwhile: then what is due later need not run.
-fn come_to_rest(pool: &Pool) -> bool {
-    while pool.wait_idle(Duration::from_secs(1)).is_err() {
-        if !is_open(pool) {
-            return false;
-        }
+/// Waits without an end for what has to come: whoever looked again after a while would take a notification that was lost for
+/// a delay. For pools that nobody can pause or feed any more: calm ones, and those that were shut down.
+pub(crate) fn come_to_rest(pool: &Pool) {
+    while pool.wait_idle(Duration::MAX).is_err() {
+        // The clock of a manual pool does not wait for other threads that are still in a hook.
+        std::thread::yield_now();
     }
-    is_open(pool)
 }
 
 /// Times one task. False if the pool did not take or run it.

@@ -10,7 +10,7 @@ use crate::ledger::{Answers, OUTCOMES};
 use crate::options::Options;
 use crate::{live, totals};
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
     seed: u64,
     /// How long the scripts were played.
@@ -26,6 +26,9 @@ pub(crate) struct Report {
     /// Tasks that were offered to an idle pool, and the longest of them from its submit to its start.
     probes: u64,
     longest_start_us: u64,
+    /// What a script's thread has been in for longest, and how long. A hang is what takes half a minute and more.
+    longest_step: String,
+    longest_step_ms: u64,
     /// Rare things, and how often they came about.
     reached: BTreeMap<&'static str, u64>,
     conserved: bool,
@@ -59,6 +62,8 @@ impl Report {
             outcomes: OUTCOMES.iter().map(ToString::to_string).zip(totals.outcomes).collect(),
             probes: totals::probes(),
             longest_start_us: totals::longest_start().as_micros() as u64,
+            longest_step_ms: totals.longest_step.0.as_millis() as u64,
+            longest_step: totals.longest_step.1,
             reached: totals.reached,
             conserved: findings::holds(Promise::Conserved),
             told_once: findings::holds(Promise::ToldOnce),
@@ -71,5 +76,20 @@ impl Report {
     /// Whether everything held.
     pub(crate) fn is_good(&self) -> bool {
         self.findings == 0 && self.payloads_alive == 0 && self.threads_alive == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_good_only_if_everything_held() {
+        let good = Report::default();
+        assert!(good.is_good());
+        assert!(!Report { findings: 1, ..good.clone() }.is_good());
+        assert!(!Report { payloads_alive: 1, ..good.clone() }.is_good());
+        assert!(!Report { payloads_alive: -1, ..good.clone() }.is_good());
+        assert!(!Report { threads_alive: 1, ..good }.is_good());
     }
 }

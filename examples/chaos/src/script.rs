@@ -47,7 +47,14 @@ impl Script {
 }
 
 /// Plays a script until the time is over.
-pub(crate) fn play(mut script: Script, yard: &Yard, workers: Option<usize>, until: Instant, beat: &Beat) {
+pub(crate) fn play(
+    mut script: Script,
+    yard: &Yard,
+    workers: Option<usize>,
+    until: Instant,
+    beat: &Arc<Beat>,
+) {
+    beat.adopt();
     let mut hands = Hands::default();
     while Instant::now() < until {
         let (step, place, mut dice) = script.next(yard.places());

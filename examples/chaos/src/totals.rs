@@ -15,10 +15,16 @@ pub(crate) struct Totals {
     pub(crate) outcomes: [u64; OUTCOMES.len()],
     /// How often something was reached that is worth reaching.
     pub(crate) reached: BTreeMap<&'static str, u64>,
+    /// The longest step of a thread, and what it was.
+    pub(crate) longest_step: (Duration, String),
 }
 
-static TOTALS: Mutex<Totals> =
-    Mutex::new(Totals { answers: NO_ANSWERS, outcomes: [0; OUTCOMES.len()], reached: BTreeMap::new() });
+static TOTALS: Mutex<Totals> = Mutex::new(Totals {
+    answers: NO_ANSWERS,
+    outcomes: [0; OUTCOMES.len()],
+    reached: BTreeMap::new(),
+    longest_step: (Duration::ZERO, String::new()),
+});
 const NO_ANSWERS: Answers = Answers { accepted: 0, tracked: 0, caller_run: 0, rejected: 0, dropped: 0 };
 
 static OPERATIONS: AtomicU64 = AtomicU64::new(0);
@@ -57,6 +63,15 @@ pub(crate) fn started_after(wait: Duration) {
 
 pub(crate) fn probes() -> u64 {
     PROBES.load(Ordering::Relaxed)
+}
+
+/// A thread's longest step took this long.
+pub(crate) fn longest_step(took: Duration, step: String) {
+    if let Ok(mut totals) = TOTALS.lock()
+        && took > totals.longest_step.0
+    {
+        totals.longest_step = (took, step);
+    }
 }
 
 pub(crate) fn longest_start() -> Duration {
