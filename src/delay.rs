@@ -4,43 +4,15 @@
 //! costs one load. The queue knows no timer and no worker: [`DelayQueue::insert`] and [`DelayQueue::pop_due`] answer
 //! the due time for which the timer must be armed, and their caller arms it.
 
+mod entries;
+#[cfg(all(test, not(dockhand_loom)))]
+mod scripts;
+
 use crate::clock::Moment;
 use crate::error::RejectReason;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-struct Entry<J> {
-    due: Moment,
-    sequence: u64,
-    item: J,
-}
-
-impl<J> Entry<J> {
-    fn key(&self) -> Reverse<(Moment, u64)> {
-        Reverse((self.due, self.sequence))
-    }
-}
-
-impl<J> PartialEq for Entry<J> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<J> Eq for Entry<J> {}
-
-impl<J> PartialOrd for Entry<J> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<J> Ord for Entry<J> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
+use entries::{Entries, Key};
+use std::mem::replace;
 
 /// What the delay queue has to know of an item: one that has ended while it waits is dead weight.
 pub(crate) trait DelayItem {
@@ -72,12 +44,11 @@ impl HeapMark {
 }
 
 struct Heap<J> {
-    entries: BinaryHeap<Entry<J>>,
+    entries: Entries<J>,
     /// How many of the entries have ended.
     dead: usize,
     /// Places of entries that are told before they are taken in.
     reserved: usize,
-    sequence: u64,
     /// Nothing that is due later is taken in: the end of the shutdown's window, the start once it is over.
     end: Moment,
 }
@@ -88,30 +59,28 @@ pub(crate) struct Buried<J> {
     pub(crate) next: Moment,
 }
 
-impl<J: DelayItem> Entry<J> {
-    fn is_buried(&self) -> bool {
-        self.item.mark().is_some_and(|mark| mark.get() == HeapMark::DEAD)
-    }
+fn is_buried<J: DelayItem>(item: &J) -> bool {
+    item.mark().is_some_and(|mark| mark.get() == HeapMark::DEAD)
 }
 
 impl<J: DelayItem> Heap<J> {
     fn compact(&mut self, moved_out: &mut Vec<J>) {
-        let entries = std::mem::take(&mut self.entries).into_vec();
-        let (dead, living): (Vec<_>, Vec<_>) = entries.into_iter().partition(Entry::is_buried);
-        self.entries = living.into();
-        for entry in dead {
-            self.forget(&entry.item);
-            moved_out.push(entry.item);
-        }
+        let dead = self.entries.take_out(is_buried);
+        dead.iter().for_each(|item| self.forget(item));
+        moved_out.extend(dead);
     }
 
     /// Moves out what is dead at the top, so that the next due time is that of a living entry.
     fn uncover(&mut self, moved_out: &mut Vec<J>) {
-        while self.entries.peek().is_some_and(Entry::is_buried) {
-            let Some(entry) = self.entries.pop() else { return };
-            self.forget(&entry.item);
-            moved_out.push(entry.item);
+        while self.entries.peek().is_some_and(|first| self.is_buried(first)) {
+            let Some((_, item)) = self.entries.pop() else { return };
+            self.forget(&item);
+            moved_out.push(item);
         }
+    }
+
+    fn is_buried(&self, key: Key) -> bool {
+        self.entries.item(key).is_some_and(is_buried)
     }
 
     fn living(&self) -> usize {
@@ -166,13 +135,7 @@ pub(crate) struct DelayQueue<J> {
 impl<J: DelayItem> DelayQueue<J> {
     pub(crate) fn new(capacity: usize) -> Self {
         DelayQueue {
-            heap: Mutex::new(Heap {
-                entries: BinaryHeap::new(),
-                dead: 0,
-                reserved: 0,
-                sequence: 0,
-                end: Moment::NEVER,
-            }),
+            heap: Mutex::new(Heap { entries: Entries::new(), dead: 0, reserved: 0, end: Moment::NEVER }),
             next_due: AtomicU64::new(Moment::NEVER.nanos()),
             capacity,
         }
@@ -225,14 +188,12 @@ impl<J: DelayItem> DelayQueue<J> {
     }
 
     fn take_in(&self, heap: &mut Heap<J>, due: Moment, item: J) -> Option<Moment> {
-        let sequence = heap.sequence;
-        heap.sequence += 1;
         if let Some(mark) = item.mark() {
             mark.set(HeapMark::IN);
         }
-        heap.entries.push(Entry { due, sequence, item });
+        let key = heap.entries.push(due, item);
         let earliest = self.publish(heap);
-        let is_earliest = heap.entries.peek().is_some_and(|first| first.sequence == sequence);
+        let is_earliest = heap.entries.peek() == Some(key);
         is_earliest.then_some(earliest)
     }
 
@@ -242,7 +203,7 @@ impl<J: DelayItem> DelayQueue<J> {
         if heap.entries.peek()?.due > now {
             return None;
         }
-        let Entry { due, item, .. } = heap.entries.pop()?;
+        let (due, item) = heap.entries.pop()?;
         heap.forget(&item);
         let next = self.publish(&heap);
         Some(Due { item, due, next })
@@ -264,8 +225,8 @@ impl<J: DelayItem> DelayQueue<J> {
     /// The earliest due time that is later than `now`, however many are due already. Costs a look at every entry.
     pub(crate) fn next_due_after(&self, now: Moment) -> Moment {
         let heap = self.heap.lock();
-        let later = heap.entries.iter().filter(|entry| entry.due > now && !entry.is_buried());
-        later.map(|entry| entry.due).min().unwrap_or(Moment::NEVER)
+        let later = heap.entries.keys().filter(|key| key.due > now && !heap.is_buried(*key));
+        later.map(|key| key.due).min().unwrap_or(Moment::NEVER)
     }
 
     /// How many wait; those that have ended are not counted.
@@ -288,7 +249,7 @@ impl<J: DelayItem> DelayQueue<J> {
         if mark.get() == HeapMark::IN {
             mark.set(HeapMark::DEAD);
             heap.dead += 1;
-            // First, since it keeps the heap's memory.
+            // First, since it looks at no more than it moves out.
             heap.uncover(&mut moved_out);
             if heap.dead * 2 > heap.entries.len() {
                 heap.compact(&mut moved_out);
@@ -309,14 +270,11 @@ impl<J: DelayItem> DelayQueue<J> {
     pub(crate) fn end_and_sweep(&self) -> Vec<(Moment, J)> {
         let mut heap = self.heap.lock();
         heap.end = Moment::START;
-        let entries = std::mem::take(&mut heap.entries);
-        for entry in &entries {
-            heap.forget(&entry.item);
-        }
+        let entries = replace(&mut heap.entries, Entries::new());
+        entries.items().for_each(|item| heap.forget(item));
         self.publish(&heap);
         drop(heap);
-        let sorted = entries.into_sorted_vec().into_iter().rev();
-        sorted.map(|entry| (entry.due, entry.item)).collect()
+        entries.into_sorted()
     }
 }
 

@@ -269,8 +269,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "compact: the living leave",
         file: "src/delay.rs",
-        find: "partition(Entry::is_buried)",
-        replace: "partition(|entry| !entry.is_buried())",
+        find: "take_out(is_buried)",
+        replace: "take_out(|item| !is_buried(item))",
         tests: &["delay::what_two_cancels_bury_is_moved_out_and_the_living_stay"],
         purpose: "a task is lost",
     },
