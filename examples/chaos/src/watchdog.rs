@@ -14,9 +14,9 @@ use crate::findings;
 use crate::pool::{self, Pool};
 use crate::totals;
 
-/// The longest sleep that a step can ask for is the second of a shutdown of a pool with a lane that may be paused, and what it
-/// has to compute is well below a second. So this is ten times what any step takes: half a minute, and 3,000 turns of
-/// the scheduler.
+/// Half a minute, and 3,000 turns of the scheduler. The longest that a step can ask for is a second, for the shutdown of a pool
+/// with a lane that may be paused; what it has to compute is finite and well below that. The report says how long the longest
+/// one took.
 const MOST_ROUNDS: u32 = 300;
 const ROUND: Duration = Duration::from_millis(100);
 const TURNS: u32 = 10;
