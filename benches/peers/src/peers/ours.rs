@@ -25,8 +25,13 @@ pub const SPIN: Candidate = ours("dockhand@spin", "`IdleStrategy::SpinThenPark(2
     Box::new(Dock::new(Runs, setup, |builder| builder.idle(spin)))
 });
 
+/// One worker is always awake.
+pub const KEEP: Candidate = ours("dockhand@keep", "`IdleStrategy::KeepOneSpinning`", |setup| {
+    Box::new(Dock::new(Runs, setup, |builder| builder.idle(IdleStrategy::KeepOneSpinning)))
+});
+
 /// What a latency-sensitive program chooses: the variants of the scenario `warm`.
-pub const WARM: &[Candidate] = &[SPIN];
+pub const WARM: &[Candidate] = &[SPIN, KEEP];
 
 /// The same jobs as boxed closures. The goals are those of typed payloads, so this is one to compare with.
 pub const CLOSURES: Candidate = Candidate {

@@ -5,6 +5,7 @@ mod cold;
 mod compute;
 mod crowd;
 mod drain;
+mod endurance;
 mod enqueue;
 mod growth;
 mod idle;
@@ -21,7 +22,7 @@ pub(crate) use growth::WORKERS;
 use crate::scenario::Scenario;
 
 /// All of them.
-pub const ALL: [Scenario; 13] = [
+pub const ALL: [Scenario; 14] = [
     enqueue::SCENARIO,
     refuse::SCENARIO,
     warm::SCENARIO,
@@ -33,6 +34,7 @@ pub const ALL: [Scenario; 13] = [
     mixed_lanes::SCENARIO,
     retries::SCENARIO,
     growth::SCENARIO,
+    endurance::SCENARIO,
     memory::SCENARIO,
     drain::SCENARIO,
 ];
