@@ -18,13 +18,21 @@
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 use std::time::Instant;
 
-/// Tries a few times more: a wake costs its taker more than most tasks, so where places become free in quick succession
-/// nobody should have to pay for one. With pauses, so that several places are free by then and the queue's lines stay with
-/// the takers meanwhile; and yielding at last, for the takers may need this core. A try that fails promises nothing.
-fn try_for_a_moment<T>(mut item: T, push: impl Fn(T) -> Result<(), T>) -> Result<(), T> {
+/// Before a wait: tries a few times more, since a wake costs its taker more than most tasks, and where places become free
+/// in quick succession nobody should have to pay for one. With pauses, so that several places are free by then and the
+/// queue's lines stay with the takers meanwhile; and yielding at last, for the takers may need this core. A try that
+/// fails promises nothing.
+pub(crate) fn try_for_a_moment<T>(
+    mut item: T,
+    is_over: impl Fn() -> bool,
+    push: impl Fn(T) -> Result<(), T>,
+) -> Result<(), T> {
     const PAUSES: u32 = 4;
     const YIELDS: u32 = 32;
     for turn in 0..PAUSES + YIELDS {
+        if is_over() {
+            break;
+        }
         if turn < PAUSES {
             (0..64).for_each(|_| std::hint::spin_loop());
         } else {
@@ -60,16 +68,12 @@ impl Room {
     /// Pushes `item` as soon as there is room, until `is_over`. No user code runs in the closures.
     pub(crate) fn wait_and_push<T>(
         &self,
-        item: T,
+        mut item: T,
         deadline: Option<Instant>,
         is_over: impl Fn() -> bool,
         is_closed: impl Fn() -> bool,
         push: impl Fn(T) -> Result<(), T>,
     ) -> Waited<T> {
-        let mut item = match try_for_a_moment(item, &push) {
-            Ok(()) => return Waited::Pushed,
-            Err(item) => item,
-        };
         let mut guard = self.lock.lock();
         self.waiters.fetch_add(1, Ordering::AcqRel);
         // Ordering: partner of the taker's fence before `was_freed`, and of the one in `Sleep::close`.

@@ -7,7 +7,7 @@ use crate::inside;
 use crate::job::{Body, Held, Place, Taken, Task, Waiting};
 use crate::options::TaskOptions;
 use crate::processor::Processor;
-use crate::room::Waited;
+use crate::room::{Waited, try_for_a_moment};
 use crate::shared::Shared;
 use crate::slot::{Slot, SlotConfig};
 use crate::sync::Ordering;
@@ -266,8 +266,12 @@ impl<P: Processor> Shared<P> {
         } else {
             let is_closed = || self.sleep.state().is_closed();
             let is_over = || self.clock.now() >= until;
-            let room = &self.lanes[lane].room;
-            room.wait_and_push(task, self.clock.instant(until), is_over, is_closed, |task| queue.push(task))
+            let push = |task| queue.push(task);
+            let wait = |task| {
+                let room = &self.lanes[lane].room;
+                room.wait_and_push(task, self.clock.instant(until), is_over, is_closed, push)
+            };
+            try_for_a_moment(task, is_over, push).map_or_else(wait, |()| Waited::Pushed)
         };
         match waited {
             Waited::Pushed => self.settle_pushed(lane, id, stamp),
