@@ -20,7 +20,7 @@ use crate::processor::Processor;
 use crate::shared::{LaneTimes, Shared, Station, WorkerSlot};
 use crate::sync::Ordering;
 use crate::tally::{Count, Recorder};
-use crate::task::{Outcome, TaskInfo};
+use crate::task::{Outcome, TaskId, TaskInfo};
 use crate::word::Running;
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,6 +154,22 @@ impl<P: Processor> Attempt<'_, P> {
         }
     }
 
+    /// What its context asks, of a first attempt that nobody watches.
+    #[inline]
+    pub(crate) fn bare_context(&self, id: TaskId) -> Current<'_, P> {
+        Current {
+            shared: self.shared,
+            user: self.user,
+            runner: &self.station.runner,
+            queue: self.queue,
+            slot: None,
+            id,
+            attempt: 1,
+            timeout_at: Moment::NEVER,
+            meter: None,
+        }
+    }
+
     /// What listeners are told of the task.
     pub(crate) fn info(&self, job: &Job<P>) -> TaskInfo {
         let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
@@ -171,12 +187,11 @@ impl<P: Processor> Attempt<'_, P> {
     ) -> (Result<P::Output, Failure<P::Error>>, Course) {
         let limit = self.queue.attempt_timeout;
         let current = Current {
-            on: self,
             slot: job.slot.as_deref(),
-            id: job.id,
             attempt: job.attempts,
             timeout_at: began.zip(limit).map_or(Moment::NEVER, |(began, limit)| began.after(limit)),
             meter: self.shared.has_events.then(|| Meter::new(self.shared.pace)),
+            ..self.bare_context(job.id)
         };
         let answer = current.process(&mut job.payload, job.deadline);
         let ended = began.map(|_| self.shared.clock.now());

@@ -1,23 +1,28 @@
 //! The attempt that runs, as its context asks it.
 
-use crate::attempt::Attempt;
 use crate::clock::Moment;
+use crate::config::UserCode;
 use crate::context::{ContextHost, TaskContext};
 use crate::error::{Interrupted, SubmitResult};
 use crate::event::{Event, Progress};
 use crate::failure::Failure;
+use crate::lane::LaneQueue;
 use crate::meter::Meter;
 use crate::options::TaskOptions;
 use crate::processor::Processor;
+use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::task::{TaskId, TaskInfo};
 use crate::user;
-use crate::word::Phase;
+use crate::word::{Phase, Runner};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 pub(crate) struct Current<'a, P: Processor> {
-    pub(crate) on: &'a Attempt<'a, P>,
+    pub(crate) shared: &'a Shared<P>,
+    pub(crate) user: &'a UserCode<P>,
+    pub(crate) runner: &'a Runner,
+    pub(crate) queue: &'a LaneQueue<P>,
     pub(crate) slot: Option<&'a Slot<P>>,
     pub(crate) id: TaskId,
     pub(crate) attempt: u32,
@@ -38,11 +43,11 @@ impl<P: Processor> Current<'_, P> {
         let cx = TaskContext {
             host: Some(self),
             id: self.id,
-            lane: &self.on.queue.name,
+            lane: &self.queue.name,
             attempt: self.attempt,
             deadline,
         };
-        let processor = &self.on.user.processor;
+        let processor = &self.user.processor;
         match catch_unwind(AssertUnwindSafe(|| processor.process(payload, &cx))) {
             Ok(answer) => answer.map_err(Failure::error),
             Err(value) => Err(Failure::panicked(user::panic_message(value))),
@@ -51,7 +56,7 @@ impl<P: Processor> Current<'_, P> {
 
     fn info(&self) -> TaskInfo {
         let key = self.slot.and_then(|slot| slot.key.clone());
-        self.on.queue.info(self.id, self.attempt, key)
+        self.queue.info(self.id, self.attempt, key)
     }
 
     pub(crate) fn is_timed_out(&self, now: Option<Moment>) -> bool {
@@ -66,19 +71,19 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
         payload: P::Payload,
         options: Option<TaskOptions>,
     ) -> SubmitResult<P::Payload> {
-        self.on.shared.submit_named(lane, payload, options)
+        self.shared.submit_named(lane, payload, options)
     }
 
     fn shown(&self, at: Moment) -> Instant {
-        self.on.shared.clock.shown(at)
+        self.shared.clock.shown(at)
     }
 
     fn interruption(&self) -> Option<Interrupted> {
         if self.slot.is_some_and(|slot| slot.stage.is_cancel_requested()) {
             Some(Interrupted::Cancelled)
-        } else if self.on.shared.sleep.state().is_aborting() {
+        } else if self.shared.sleep.state().is_aborting() {
             Some(Interrupted::ShutDown)
-        } else if self.timeout_at != Moment::NEVER && self.on.shared.clock.now() >= self.timeout_at {
+        } else if self.timeout_at != Moment::NEVER && self.shared.clock.now() >= self.timeout_at {
             Some(Interrupted::TimedOut)
         } else {
             None
@@ -86,18 +91,18 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
     }
 
     fn report_progress(&self, progress: Progress) {
-        if self.on.station.runner.word.read().phase() == Phase::Marked {
+        if self.runner.word.read().phase() == Phase::Marked {
             // A shutdown has told the task's end.
             return;
         }
-        let now = self.on.shared.clock.now();
-        self.on.station.runner.progressed(now.nanos());
+        let now = self.shared.clock.now();
+        self.runner.progressed(now.nanos());
         if let Some(slot) = self.slot {
             slot.set_progress(self.attempt, progress);
         }
         if self.meter.as_ref().is_some_and(|meter| meter.report(now, progress)) {
             let event = Event::Progress { task: &self.info(), progress };
-            self.on.tell_while_running(&event);
+            self.shared.tell_while_running(self.user, self.runner, &event);
         }
     }
 }

@@ -6,7 +6,6 @@
 use crate::attempt::Attempt;
 use crate::clock::Moment;
 use crate::course::Course;
-use crate::current::Current;
 use crate::failure::Failure;
 use crate::job::Job;
 use crate::processor::Processor;
@@ -26,9 +25,7 @@ impl<P: Processor> Attempt<'_, P> {
             since: 0,
             progress: 0,
         });
-        let current =
-            Current { on: self, slot: None, id, attempt: 1, timeout_at: Moment::NEVER, meter: None };
-        match current.process(&mut payload, Moment::NEVER) {
+        match self.bare_context(id).process(&mut payload, Moment::NEVER) {
             Ok(output) if self.station.runner.word.end() => {
                 self.recorder.add(Count::Succeeded);
                 self.station.runner.word.tidy();

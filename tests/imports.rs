@@ -33,7 +33,7 @@ const LAYERS: &[&[&str]] = &[
     // What can be done with it.
     &["batch", "current", "letters", "snapshot", "step", "submit", "tell"],
     &["attempt", "handle", "shutdown"],
-    &["ending", "overload", "submitter", "worker"],
+    &["ending", "overload", "plain", "submitter", "worker"],
     // The pool around it.
     &["start"],
     &["pool"],
