@@ -22,6 +22,14 @@ impl Table {
         Table(rows.into_iter().map(|(name, count)| (name.to_owned(), count)).collect())
     }
 
+    /// The smaller count of each row, of two tables with the same rows.
+    pub(crate) fn least(&self, other: &Table) -> Self {
+        let least = |(name, count): (&str, f64)| {
+            (name.to_owned(), other.get(name).map_or(count, |other| count.min(other)))
+        };
+        Table(self.rows().map(least).collect())
+    }
+
     pub(crate) fn read() -> anyhow::Result<Self> {
         match fs::read_to_string(PATH) {
             Ok(text) => Table::parse(&text),
@@ -78,6 +86,13 @@ mod tests {
     fn complaints_of(expected: &str, counted: &str) -> Vec<String> {
         let parse = |text| Table::parse(text).expect("rows");
         complaints(&parse(expected), &parse(counted))
+    }
+
+    #[test]
+    fn the_least_of_two_tables_is_taken_row_by_row() {
+        let [one, two] =
+            ["a = 1.0\nb = 4.0", "a = 2.0\nb = 3.0"].map(|text| Table::parse(text).expect("rows"));
+        assert_eq!(one.least(&two).rows().collect::<Vec<_>>(), [("a", 1.0), ("b", 3.0)]);
     }
 
     #[test]

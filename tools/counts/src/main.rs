@@ -28,6 +28,9 @@ use std::process::ExitCode;
 /// Operations of a run; a multiple of the ids that a thread takes at once and of the tasks between two that are timed.
 const OPERATIONS: u64 = 2_048;
 
+/// How often all of it is counted before a growth is believed.
+const RUNS: usize = 3;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -60,8 +63,17 @@ fn count() -> anyhow::Result<Table> {
 }
 
 fn check() -> anyhow::Result<()> {
-    let counted = count()?;
-    let complaints = expected::complaints(&Table::read()?, &counted);
+    let expected = Table::read()?;
+    let mut counted = count()?;
+    let mut complaints = expected::complaints(&expected, &counted);
+    // On a busy machine threads meet where they do not on a quiet one. What an operation takes itself it takes every time.
+    for _ in 1..RUNS {
+        if complaints.is_empty() {
+            return Ok(());
+        }
+        counted = counted.least(&count()?);
+        complaints = expected::complaints(&expected, &counted);
+    }
     if complaints.is_empty() {
         return Ok(());
     }
