@@ -92,8 +92,10 @@ fn any_retry(rng: &mut Rng) -> RetryPolicy {
 }
 
 fn any_settings(builder: PoolBuilder<Crew>, rng: &mut Rng) -> PoolBuilder<Crew> {
-    let idle = match rng.u32(..3) {
-        0 => IdleStrategy::SpinThenPark(Duration::from_micros(rng.u64(..100))),
+    let idle = match rng.u32(..12) {
+        0..4 => IdleStrategy::SpinThenPark(Duration::from_micros(rng.u64(..100))),
+        // Each of them takes a core as long as it has nothing to do.
+        4 => IdleStrategy::KeepOneSpinning,
         _ => IdleStrategy::Park,
     };
     let timing = match rng.u32(..4) {
