@@ -30,13 +30,14 @@ pub(crate) fn try_for_a_moment<T>(
     const PAUSES: u32 = 4;
     const YIELDS: u32 = 32;
     for turn in 0..PAUSES + YIELDS {
-        if is_over() {
-            break;
-        }
         if turn < PAUSES {
             (0..64).for_each(|_| std::hint::spin_loop());
         } else {
             std::thread::yield_now();
+        }
+        // Last before the try: in a pool that was closed meanwhile a sweep makes room that is for nobody.
+        if is_over() {
+            break;
         }
         match push(item) {
             Ok(()) => return Ok(()),

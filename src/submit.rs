@@ -271,7 +271,7 @@ impl<P: Processor> Shared<P> {
                 let room = &self.lanes[lane].room;
                 room.wait_and_push(task, self.clock.instant(until), is_over, is_closed, push)
             };
-            try_for_a_moment(task, is_over, push).map_or_else(wait, |()| Waited::Pushed)
+            try_for_a_moment(task, || is_closed() || is_over(), push).map_or_else(wait, |()| Waited::Pushed)
         };
         match waited {
             Waited::Pushed => self.settle_pushed(lane, id, stamp),
