@@ -5,7 +5,7 @@
 //! the due time for which the timer must be armed, and their caller arms it.
 
 mod entries;
-#[cfg(all(test, not(dockhand_loom)))]
+#[cfg(all(test, not(any(dockhand_loom, dockhand_shuttle))))]
 mod scripts;
 
 use crate::clock::Moment;

@@ -170,7 +170,7 @@ impl fmt::Debug for Histogram {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(dockhand_loom, dockhand_shuttle))))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

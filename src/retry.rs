@@ -264,7 +264,7 @@ fn scale(delay: Duration, by: f64, cap: Duration) -> Duration {
     Duration::try_from_secs_f64(delay.as_secs_f64() * by).map_or(cap, |scaled| scaled.min(cap))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(dockhand_loom, dockhand_shuttle))))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -8,8 +8,10 @@
 //! library itself on threads of loom, with nothing repeated; see `library`.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg dockhand_loom" cargo test --profile loom --lib models -- --nocapture
+//! RUSTFLAGS="--cfg dockhand_loom" cargo test --profile loom --lib models -- --test-threads 1 --nocapture
 //! ```
+//!
+//! One at a time, since loom maps memory for each thread of each order: side by side they take twice as long.
 //!
 //! What a line is for shows in `tools/mutants`, which takes it away and expects one of these models to fail.
 //!
