@@ -123,7 +123,8 @@ impl<P: Processor> Attempt<'_, P> {
             progress: 0,
         });
         if self.shared.has_events {
-            self.tell_while_running(&Event::Started { task: &self.info(&job) });
+            let task = &self.info(&job);
+            self.tell_while_running(task, &Event::Started { task });
         }
         let (answer, course) = self.call(&mut job, began);
         self.tell_course(&job, &course);

@@ -101,8 +101,8 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
             slot.set_progress(self.attempt, progress);
         }
         if self.meter.as_ref().is_some_and(|meter| meter.report(now, progress)) {
-            let event = Event::Progress { task: &self.info(), progress };
-            self.shared.tell_while_running(self.user, self.runner, &event);
+            let task = &self.info();
+            self.shared.tell_while_running(self.user, self.runner, task, &Event::Progress { task, progress });
         }
     }
 }

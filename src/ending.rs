@@ -80,10 +80,10 @@ impl<P: Processor> Attempt<'_, P> {
         }
         let Some(task) = &self.to_tell(job) else { return };
         if let Some(progress) = course.unsaid {
-            self.tell_while_running(&Event::Progress { task, progress });
+            self.tell_while_running(task, &Event::Progress { task, progress });
         }
         if let Some((_, ran)) = slow {
-            self.tell_while_running(&Event::Slow { task, ran });
+            self.tell_while_running(task, &Event::Slow { task, ran });
         }
     }
 
@@ -91,14 +91,14 @@ impl<P: Processor> Attempt<'_, P> {
     /// once.
     pub(crate) fn tell_failure(&self, job: &Job<P>, failure: &Failure<P::Error>, plan: &Plan) {
         let Some(task) = &self.to_tell(job) else { return };
-        self.tell_while_running(&Event::AttemptFailed { task, cause: failure.erased() });
+        self.tell_while_running(task, &Event::AttemptFailed { task, cause: failure.erased() });
         if let Plan::Retry(retry) = plan {
-            self.tell_while_running(&Event::RetryScheduled { task, delay: retry.delay });
+            self.tell_while_running(task, &Event::RetryScheduled { task, delay: retry.delay });
         }
     }
 
-    pub(crate) fn tell_while_running(&self, event: &Event<'_>) {
-        self.shared.tell_while_running(self.user, &self.station.runner, event);
+    pub(crate) fn tell_while_running(&self, task: &TaskInfo, event: &Event<'_>) {
+        self.shared.tell_while_running(self.user, &self.station.runner, task, event);
     }
 
     /// What listeners are told of the task, if there are any and its end has not been told.

@@ -22,8 +22,8 @@ pub struct Progress {
 ///
 /// From `Started` on, the events of one task are told in order, and exactly one `Ended` comes last. `Accepted` is told by
 /// the submitting thread and not ordered against the rest, since a worker may be faster. A shutdown that gives a running
-/// task up tells its `Ended` itself and waits for no listener: what the task's own thread tells at that moment may be
-/// heard after it. Events are told where they happen, so a hook costs the thread it runs on.
+/// task up tells its `Ended` itself and waits for no listener: if listeners are hearing of the task at that moment, its
+/// own thread tells them the `Ended` next. Events are told where they happen, so a hook costs the thread it runs on.
 ///
 /// ```
 /// use dockhand::{Event, WorkerPool, processor_fn};

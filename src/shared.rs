@@ -246,7 +246,7 @@ impl<P: Processor> Shared<P> {
         let counting = counting.filter(|station| !(but_blocked && station.runner.is_blocked()));
         let words = counting.map(|station| {
             let reading = station.runner.word.read();
-            reading.phase().is_quiet().then_some(reading)
+            reading.is_quiet().then_some(reading)
         });
         Some((words.collect::<Option<_>>()?, passed))
     }

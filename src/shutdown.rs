@@ -32,7 +32,7 @@ use crate::step::AtEnd;
 use crate::sync::{Ordering, yield_now};
 use crate::tally::Count;
 use crate::task::{Outcome, Shed, TaskInfo};
-use crate::word::{HasRunner, Phase, Runner};
+use crate::word::{EndTeller, HasRunner, Phase, Runner};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -321,9 +321,9 @@ impl<P: Processor> Shared<P> {
                     // Before the mark: a runner that comes back after it lets go of the slot.
                     let slot = station.current.lock().clone();
                     let telling = self.telling();
-                    if runner.word.mark(seen) {
+                    if let Some(teller) = runner.word.mark(seen) {
                         self.lanes[running.lane].recorder().add(Count::Abandoned);
-                        return self.tell_given_up(slot, &info, &telling);
+                        return self.tell_given_up(slot, &info, teller, &telling);
                     }
                 }
                 // Counting or taking: no user code, so it will be over soon.
@@ -333,12 +333,20 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    fn tell_given_up(&self, slot: Option<Arc<Slot<P>>>, info: &TaskInfo, telling: &Telling<'_, P>) {
+    fn tell_given_up(
+        &self,
+        slot: Option<Arc<Slot<P>>>,
+        info: &TaskInfo,
+        teller: EndTeller,
+        telling: &Telling<'_, P>,
+    ) {
         if let Some(slot) = &slot {
             slot.stage.finish(Outcome::Abandoned);
             self.free_key(Some(slot));
         }
-        telling.tell_ended(info, Outcome::Abandoned);
+        if teller == EndTeller::Shutdown {
+            telling.tell_ended(info, Outcome::Abandoned);
+        }
         if let Some(slot) = slot {
             self.resolve(&slot, Err(TaskError::Abandoned));
         }

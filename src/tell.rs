@@ -8,7 +8,7 @@ use crate::processor::Processor;
 use crate::shared::{Shared, Telling};
 use crate::slot::Slot;
 use crate::task::{Outcome, TaskInfo};
-use crate::word::{Phase, Runner};
+use crate::word::Runner;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,14 +38,23 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    /// As [`Shared::tell`], of a task that runs: once a shutdown has told its end, the listeners that are left hear nothing
-    /// more of it.
-    pub(crate) fn tell_while_running(&self, user: &UserCode<P>, runner: &Runner, event: &Event<'_>) {
-        for hook in &user.on_event {
-            if runner.word.read().phase() == Phase::Marked {
-                return;
-            }
-            self.guard.run(|| hook(event));
+    /// As [`Shared::tell`], of a task that runs. Nothing is told once a shutdown has given it up, but for its end: here, if
+    /// that was while listeners heard of it.
+    pub(crate) fn tell_while_running(
+        &self,
+        user: &UserCode<P>,
+        runner: &Runner,
+        task: &TaskInfo,
+        event: &Event<'_>,
+    ) {
+        if !runner.word.begin_telling() {
+            return;
+        }
+        self.tell(user, event);
+        if runner.word.end_telling() {
+            self.tell_ran(user, task, Outcome::Abandoned, None);
+            runner.word.told_end();
+            self.idle.tell();
         }
     }
 

@@ -17,7 +17,12 @@
 //! * `Ending` covers the counting and the hand-over of a retry: no user code, so it may be waited for as well.
 //! * `Tidying` covers hooks and drops: it may last as long as the user likes, but nothing is open any more.
 //!
-//! The number of looks above the phase makes two equal readings of an idle word mean "nothing was taken in between",
+//! While the runner tells listeners of its attempt it counts as a *teller* in the word, beside the phase. A shutdown that
+//! marks the attempt meanwhile leaves its end to be told by the last teller, after what the listeners are hearing: a mark
+//! and a teller meet in one word, so exactly one of the two tells the end, and nothing is told after it. Until it is told
+//! the runner is not quiet.
+//!
+//! The number of looks above both makes two equal readings of an idle word mean "nothing was taken in between",
 //! which `wait_idle` builds on.
 
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
@@ -49,7 +54,7 @@ impl Phase {
         Phase::Ended,
     ];
 
-    /// Nothing that counts for `wait_idle` is in this runner's hands. `Marked` is: its task is told and gone.
+    /// No task is in this runner's hands: that of a `Marked` one is gone.
     pub(crate) fn is_quiet(self) -> bool {
         matches!(self, Phase::Idle | Phase::Left | Phase::Ended | Phase::Marked)
     }
@@ -60,26 +65,53 @@ impl Phase {
     }
 }
 
-/// A reading of a [`Word`]: phase and number of looks.
+/// Who tells the end of an attempt that a shutdown has taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndTeller {
+    Shutdown,
+    /// Listeners are hearing of the attempt; they hear of its end next.
+    Runner,
+}
+
+/// A reading of a [`Word`]: phase, number of tellers and number of looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading(u64);
 
 impl Reading {
     const PHASE_BITS: u32 = 3;
+    const TELLER_BITS: u32 = 8;
+    const MAX_TELLERS: u64 = (1 << Self::TELLER_BITS) - 1;
+    const ONE_TELLER: u64 = 1 << Self::PHASE_BITS;
+    const LOOKS_SHIFT: u32 = Self::PHASE_BITS + Self::TELLER_BITS;
 
+    /// Without a teller.
     #[inline]
     fn new(looks: u64, phase: Phase) -> Self {
-        Reading(looks << Self::PHASE_BITS | phase as u64)
+        Reading(looks << Self::LOOKS_SHIFT | phase as u64)
     }
 
     #[inline]
     fn looks(self) -> u64 {
-        self.0 >> Self::PHASE_BITS
+        self.0 >> Self::LOOKS_SHIFT
     }
 
     #[inline]
     pub(crate) fn phase(self) -> Phase {
         Phase::ALL[(self.0 & 7) as usize]
+    }
+
+    /// Threads that tell listeners of the attempt: a context may be shared.
+    fn tellers(self) -> u64 {
+        self.0 >> Self::PHASE_BITS & Self::MAX_TELLERS
+    }
+
+    /// Nothing that counts for `wait_idle` is in this runner's hands, an end that it has to tell neither.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.phase().is_quiet() && self.tellers() == 0
+    }
+
+    fn marked(self) -> Self {
+        Reading(self.0 & !7 | Phase::Marked as u64)
     }
 }
 
@@ -89,7 +121,7 @@ impl fmt::Debug for Reading {
     }
 }
 
-/// The word itself. All but [`Word::read`] and [`Word::mark`] belong to its owner.
+/// The word itself. All but [`Word::read`], [`Word::mark`] and the telling belong to its owner.
 pub(crate) struct Word(AtomicU64);
 
 impl Word {
@@ -156,14 +188,43 @@ impl Word {
         Reading(self.0.load(Ordering::Acquire))
     }
 
-    /// Takes the outcome of a running attempt away from its runner. False if it had ended.
-    pub(crate) fn mark(&self, seen: Reading) -> bool {
+    /// Takes the outcome of a running attempt away from its runner. `None` if the word is not what was seen.
+    pub(crate) fn mark(&self, seen: Reading) -> Option<EndTeller> {
         if seen.phase() != Phase::Run {
-            return false;
+            return None;
         }
-        let marked = Reading::new(seen.looks(), Phase::Marked);
-        // Ordering: AcqRel, partner of the swap in `end`.
-        self.0.compare_exchange(seen.0, marked.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        // Ordering: AcqRel, partner of the swap in `end` and of the changes in `begin_telling` and `end_telling`.
+        let marked = self.0.compare_exchange(seen.0, seen.marked().0, Ordering::AcqRel, Ordering::Relaxed);
+        marked.ok().map(|_| if seen.tellers() == 0 { EndTeller::Shutdown } else { EndTeller::Runner })
+    }
+
+    /// Before listeners are told of the running attempt. False if they must not be: a shutdown has told its end, or has
+    /// left it to a teller. False as well if there are more tellers than can be counted.
+    pub(crate) fn begin_telling(&self) -> bool {
+        let one_more = |word| {
+            let seen = Reading(word);
+            let may_tell = seen.phase() != Phase::Marked && seen.tellers() < Reading::MAX_TELLERS;
+            may_tell.then_some(word + Reading::ONE_TELLER)
+        };
+        // Ordering: AcqRel, partner of the exchange in `mark`.
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    /// After it. True if this is the last teller of an attempt that was marked meanwhile. It has to tell the end, and
+    /// stays a teller until it has [told it](Word::told_end).
+    pub(crate) fn end_telling(&self) -> bool {
+        let one_less = |word| {
+            let seen = Reading(word);
+            let owes_end = seen.phase() == Phase::Marked && seen.tellers() == 1;
+            (!owes_end).then(|| word - Reading::ONE_TELLER)
+        };
+        // Ordering: AcqRel, partner of the exchange in `mark`.
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less).is_err()
+    }
+
+    pub(crate) fn told_end(&self) {
+        // Ordering: Release, read by `read`: who sees the runner quiet sees what it told.
+        self.0.fetch_sub(Reading::ONE_TELLER, Ordering::Release);
     }
 }
 
@@ -295,15 +356,54 @@ mod tests {
         word.look();
         word.run();
         let seen = word.read();
-        assert!(word.mark(seen));
-        assert!(!word.mark(seen), "marked twice");
+        assert_eq!(word.mark(seen), Some(EndTeller::Shutdown));
+        assert_eq!(word.mark(seen), None, "marked twice");
         assert!(!word.end(), "the shutdown had decided");
         word.idle();
         word.look();
         word.run();
         let seen = word.read();
         assert!(word.end());
-        assert!(!word.mark(seen), "the runner had decided");
+        assert_eq!(word.mark(seen), None, "the runner had decided");
+    }
+
+    #[test]
+    fn the_last_teller_of_a_marked_attempt_tells_its_end() {
+        let word = Word::new();
+        word.look();
+        word.run();
+        assert!(word.begin_telling() && word.begin_telling());
+        assert_eq!(word.mark(word.read()), Some(EndTeller::Runner));
+        assert!(!word.begin_telling(), "something after the end");
+        assert!(!word.end_telling(), "another is telling still");
+        assert!(word.end_telling());
+        assert!(!word.read().is_quiet(), "the end is not told yet");
+        word.told_end();
+        assert!(word.read().is_quiet());
+        assert!(!word.end(), "the shutdown had decided");
+    }
+
+    #[test]
+    fn a_teller_that_is_done_leaves_the_end_to_whoever_decides() {
+        let word = Word::new();
+        word.look();
+        word.run();
+        let before = word.read();
+        assert!(word.begin_telling());
+        assert_eq!(word.read().phase(), Phase::Run);
+        assert!(!word.end_telling());
+        assert_eq!(word.read(), before);
+        assert_eq!(word.mark(before), Some(EndTeller::Shutdown));
+    }
+
+    #[test]
+    fn no_more_tell_at_once_than_can_be_counted() {
+        let word = Word::new();
+        word.look();
+        word.run();
+        assert!((0..Reading::MAX_TELLERS).all(|_| word.begin_telling()));
+        assert!(!word.begin_telling());
+        assert_eq!((word.read().phase(), word.read().looks()), (Phase::Run, 1));
     }
 
     #[test]

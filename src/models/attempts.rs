@@ -2,7 +2,9 @@
 //!
 //! Left out: deadlines, letters and sinks, and what the queue's own synchronisation would forbid.
 
-use super::library::{Library, assert_conserved, lane, listened, pool, start, submit, submit_one};
+use super::library::{
+    Handle, Library, Process, assert_conserved, lane, listened, pool, start, submit, submit_one, wait_idle,
+};
 use super::{Latch, check, join, only_the_end_is_left};
 use crate::clock::Moment;
 use crate::config::OverloadPolicy;
@@ -84,19 +86,17 @@ fn a_retry_is_told_before_anybody_starts_it() {
     });
 }
 
-/// A shutdown that gave up waiting decides, counts, tells and answers; or the attempt does, which comes back just then.
+/// A shutdown that gave up waiting decides, counts and answers; or the attempt does, which comes back just then.
 #[test]
 fn a_task_that_is_given_up_as_it_comes_back_ends_once() {
     check(2, || {
-        let log = Log::default();
-        let heard = Arc::clone(&log);
         let runs = Arc::new(Latch::default());
         let begun = Arc::clone(&runs);
         let process = move |_, _| {
             begun.open();
             Err("no".into())
         };
-        let pool = listened(1, lane(), process, move |event| hear(&heard, event));
+        let pool = pool(1, lane(), process);
         let handle = submit(&pool, 7, TaskOptions::new().key("same")).expect("nobody has the key");
         let workers = start(&pool);
         runs.wait();
@@ -106,9 +106,62 @@ fn a_task_that_is_given_up_as_it_comes_back_ends_once() {
         assert!(handle.wait().is_err());
         workers.into_iter().for_each(join);
         assert_conserved(&pool);
-        let log = log.lock().expect("not poisoned");
-        assert_eq!(log.iter().filter(|told| matches!(told, Told::Ended(_))).count(), 1, "{log:?}");
         assert!(pool.lanes[0].take_key(&"same".into(), TaskId::next()).is_ok(), "the key is free");
+    });
+}
+
+/// A pool with one task, whose listener writes down what it hears, given up while the listener may be hearing of it.
+fn give_up_while_heard(process: impl Process) -> (Arc<Library>, Handle, Vec<JoinHandle<()>>, Log) {
+    let log = Log::default();
+    let heard = Arc::clone(&log);
+    let listens = Arc::new(Latch::default());
+    let begun = Arc::clone(&listens);
+    let pool = listened(1, lane(), process, move |event| {
+        begun.open();
+        // The shutdown may come between the call of a listener and what it does.
+        loom::thread::yield_now();
+        hear(&heard, event);
+    });
+    let handle = submit_one(&pool, 7);
+    let workers = start(&pool);
+    listens.wait();
+    pool.grace_end.store(0, Ordering::Relaxed);
+    pool.end_window(&Caller::Outside);
+    (pool, handle, workers, log)
+}
+
+fn assert_end_is_last(log: &Log) {
+    let log = log.lock().expect("not poisoned");
+    let end = log.iter().position(|told| matches!(told, Told::Ended(_)));
+    assert_eq!(end, log.len().checked_sub(1), "it is told once, and last: {log:?}");
+}
+
+/// Whatever listeners are hearing of the task when the shutdown gives it up.
+#[test]
+fn the_end_of_a_task_that_is_given_up_is_heard_last() {
+    check(2, || {
+        let (pool, handle, workers, log) = give_up_while_heard(fails_once);
+        assert!(handle.wait().is_err());
+        workers.into_iter().for_each(join);
+        assert_conserved(&pool);
+        assert_end_is_last(&log);
+    });
+}
+
+/// The task itself goes on until the waiter has come back.
+#[test]
+fn a_waiter_for_rest_waits_for_an_end_that_is_told_late() {
+    check(2, || {
+        let goes_on = Arc::new(Latch::default());
+        let held = Arc::clone(&goes_on);
+        let (pool, _handle, workers, log) = give_up_while_heard(move |task, _| {
+            held.wait();
+            Ok(task)
+        });
+        wait_idle(&pool);
+        assert_end_is_last(&log);
+        goes_on.open();
+        workers.into_iter().for_each(join);
     });
 }
 

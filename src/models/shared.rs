@@ -97,7 +97,7 @@ impl Pool {
         let counting = counting.filter(|runner| !(but_blocked && runner.is_blocked()));
         let words = counting.map(|runner| {
             let reading = runner.word.read();
-            reading.phase().is_quiet().then_some(reading)
+            reading.is_quiet().then_some(reading)
         });
         Some((words.collect::<Option<_>>()?, passed))
     }

@@ -109,7 +109,7 @@ impl Pool {
                 Phase::Run => {
                     let Some(running) = runner.running() else { continue };
                     let _telling = self.telling();
-                    if runner.word.mark(seen) {
+                    if runner.word.mark(seen).is_some() {
                         self.ended(running.task, End::Marked);
                         return;
                     }

@@ -32,7 +32,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"        let task = self.info(&job);
         let delay = if let Plan::Retry(retry) = &plan { Some(retry.delay) } else { None };
-        self.tell_while_running(&Event::AttemptFailed { task: &task, cause: failure.erased() });
+        self.tell_while_running(&task, &Event::AttemptFailed { task: &task, cause: failure.erased() });
         let previous = job.last_failure.replace(failure);
         self.shared.guard.drop(previous);
         if !self.end(&job) {
@@ -41,7 +41,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         let rest = self.settle(job, plan);
         if let Some(delay) = delay {
-            self.tell_while_running(&Event::RetryScheduled { task: &task, delay });
+            self.tell_while_running(&task, &Event::RetryScheduled { task: &task, delay });
         }
 ",
         tests: &["attempts::a_retry_is_told_before_anybody_starts_it"],
@@ -126,8 +126,64 @@ pub(super) const MUTANTS: &[Mutant] = &[
         replace: r"        let info = self.info(&job);
         self.shared.tell_ran(self.user, &info, Outcome::Abandoned, None);
         let _told = self.shed(self.held(job), Outcome::Abandoned);",
-        tests: &["attempts::a_task_that_is_given_up_as_it_comes_back_ends_once"],
+        tests: &["attempts::the_end_of_a_task_that_is_given_up_is_heard_last"],
         purpose: "the end of a task is heard twice",
+    },
+    Mutant {
+        name: "telling: the shutdown tells the end while listeners hear of the task",
+        file: "src/shutdown.rs",
+        find: "        if teller == EndTeller::Shutdown {",
+        replace: "        if teller == EndTeller::Shutdown || true {",
+        tests: &["attempts::the_end_of_a_task_that_is_given_up_is_heard_last"],
+        purpose: "what they hear comes after its end, which they hear twice",
+    },
+    Mutant {
+        name: "telling: nobody counts as telling",
+        file: "src/word.rs",
+        find: "            may_tell.then_some(word + Reading::ONE_TELLER)",
+        replace: "            may_tell.then_some(word)",
+        tests: &["attempts::the_end_of_a_task_that_is_given_up_is_heard_last"],
+        purpose: "the shutdown does not see that listeners hear of the task",
+    },
+    Mutant {
+        name: "telling: the end is left untold",
+        file: "src/tell.rs",
+        find: "            self.tell_ran(user, task, Outcome::Abandoned, None);",
+        replace: "",
+        tests: &["attempts::the_end_of_a_task_that_is_given_up_is_heard_last"],
+        purpose: "neither the shutdown nor the runner tells it",
+    },
+    Mutant {
+        name: "telling: goes on after a shutdown has given the task up",
+        file: "src/word.rs",
+        find: "            let may_tell = seen.phase() != Phase::Marked && ",
+        replace: "            let may_tell = ",
+        tests: &["attempts::the_end_of_a_task_that_is_given_up_is_heard_last"],
+        purpose: "listeners hear of the task after its end",
+    },
+    Mutant {
+        name: "telling: at rest before the end is told",
+        file: "src/word.rs",
+        find: "        self.phase().is_quiet() && self.tellers() == 0",
+        replace: "        self.phase().is_quiet()",
+        tests: &["attempts::a_waiter_for_rest_waits_for_an_end_that_is_told_late"],
+        purpose: "a waiter for rest comes back before it",
+    },
+    Mutant {
+        name: "telling: the end is owed by a runner that has told it",
+        file: "src/tell.rs",
+        find: "            runner.word.told_end();",
+        replace: "",
+        tests: &["attempts::a_waiter_for_rest_waits_for_an_end_that_is_told_late"],
+        purpose: "a waiter for rest waits on while the task runs",
+    },
+    Mutant {
+        name: "telling: no waiter hears that the end is told",
+        file: "src/tell.rs",
+        find: "            self.idle.tell();",
+        replace: "",
+        tests: &["attempts::a_waiter_for_rest_waits_for_an_end_that_is_told_late"],
+        purpose: "a waiter for rest waits on while the task runs",
     },
     Mutant {
         name: "plain: ends whatever a shutdown has decided",

@@ -66,8 +66,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "word: a mark by a store",
         file: "src/word.rs",
-        find: "self.0.compare_exchange(seen.0, marked.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()",
-        replace: "self.0.swap(marked.0, Ordering::AcqRel) == seen.0",
+        find: "self.0.compare_exchange(seen.0, seen.marked().0, Ordering::AcqRel, Ordering::Relaxed);",
+        replace: "Ok::<_, ()>(self.0.swap(seen.marked().0, Ordering::AcqRel)).and_then(|was| (was == seen.0).then_some(was).ok_or(()));",
         tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "it marks what has ended",
     },
