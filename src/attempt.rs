@@ -124,7 +124,7 @@ impl<P: Processor> Attempt<'_, P> {
         });
         if self.shared.has_events {
             let task = &self.info(&job);
-            self.tell_while_running(task, &Event::Started { task });
+            self.tell_of_attempt(task, &Event::Started { task });
         }
         let (answer, course) = self.call(&mut job, began);
         self.tell_course(&job, &course);
@@ -161,7 +161,7 @@ impl<P: Processor> Attempt<'_, P> {
         Current {
             shared: self.shared,
             user: self.user,
-            runner: &self.station.runner,
+            station: self.station,
             queue: self.queue,
             slot: None,
             id,

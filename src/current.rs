@@ -10,18 +10,18 @@ use crate::lane::LaneQueue;
 use crate::meter::Meter;
 use crate::options::TaskOptions;
 use crate::processor::Processor;
-use crate::shared::Shared;
+use crate::shared::{Shared, Station};
 use crate::slot::Slot;
 use crate::task::{TaskId, TaskInfo};
 use crate::user;
-use crate::word::{Phase, Runner};
+use crate::word::Phase;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 pub(crate) struct Current<'a, P: Processor> {
     pub(crate) shared: &'a Shared<P>,
     pub(crate) user: &'a UserCode<P>,
-    pub(crate) runner: &'a Runner,
+    pub(crate) station: &'a Station<P>,
     pub(crate) queue: &'a LaneQueue<P>,
     pub(crate) slot: Option<&'a Slot<P>>,
     pub(crate) id: TaskId,
@@ -91,18 +91,18 @@ impl<P: Processor> ContextHost<P::Payload> for Current<'_, P> {
     }
 
     fn report_progress(&self, progress: Progress) {
-        if self.runner.word.read().phase() == Phase::Marked {
-            // A shutdown has told the task's end.
+        if self.station.runner.word.read().phase() == Phase::Marked {
+            // A shutdown has given the task up.
             return;
         }
         let now = self.shared.clock.now();
-        self.runner.progressed(now.nanos());
+        self.station.runner.progressed(now.nanos());
         if let Some(slot) = self.slot {
             slot.set_progress(self.attempt, progress);
         }
         if self.meter.as_ref().is_some_and(|meter| meter.report(now, progress)) {
             let task = &self.info();
-            self.shared.tell_while_running(self.user, self.runner, task, &Event::Progress { task, progress });
+            self.shared.tell_of_attempt(self.user, self.station, task, &Event::Progress { task, progress });
         }
     }
 }

@@ -68,7 +68,7 @@ impl<P: Processor> Attempt<'_, P> {
     }
 
     /// What an attempt has left unsaid, and whether it was slow. Told while it still counts as running, so that a shutdown
-    /// need not wait for a listener; once the shutdown has told its end, nothing more is told.
+    /// need not wait for a listener; once a shutdown has given it up, nothing is told but its end.
     pub(crate) fn tell_course(&self, job: &Job<P>, course: &Course) {
         let slow = self.queue.slow_after.zip(course.ran).filter(|(limit, ran)| ran > limit);
         let slow = slow.filter(|_| self.shared.timing.is_on());
@@ -80,10 +80,10 @@ impl<P: Processor> Attempt<'_, P> {
         }
         let Some(task) = &self.to_tell(job) else { return };
         if let Some(progress) = course.unsaid {
-            self.tell_while_running(task, &Event::Progress { task, progress });
+            self.tell_of_attempt(task, &Event::Progress { task, progress });
         }
         if let Some((_, ran)) = slow {
-            self.tell_while_running(task, &Event::Slow { task, ran });
+            self.tell_of_attempt(task, &Event::Slow { task, ran });
         }
     }
 
@@ -91,23 +91,23 @@ impl<P: Processor> Attempt<'_, P> {
     /// once.
     pub(crate) fn tell_failure(&self, job: &Job<P>, failure: &Failure<P::Error>, plan: &Plan) {
         let Some(task) = &self.to_tell(job) else { return };
-        self.tell_while_running(task, &Event::AttemptFailed { task, cause: failure.erased() });
+        self.tell_of_attempt(task, &Event::AttemptFailed { task, cause: failure.erased() });
         if let Plan::Retry(retry) = plan {
-            self.tell_while_running(task, &Event::RetryScheduled { task, delay: retry.delay });
+            self.tell_of_attempt(task, &Event::RetryScheduled { task, delay: retry.delay });
         }
     }
 
-    pub(crate) fn tell_while_running(&self, task: &TaskInfo, event: &Event<'_>) {
-        self.shared.tell_while_running(self.user, &self.station.runner, task, event);
+    pub(crate) fn tell_of_attempt(&self, task: &TaskInfo, event: &Event<'_>) {
+        self.shared.tell_of_attempt(self.user, self.station, task, event);
     }
 
-    /// What listeners are told of the task, if there are any and its end has not been told.
+    /// What listeners are told of the task, if there are any and it has not been given up.
     fn to_tell(&self, job: &Job<P>) -> Option<TaskInfo> {
-        let is_told = || self.station.runner.word.read().phase() == Phase::Marked;
-        (self.shared.has_events && !is_told()).then(|| self.info(job))
+        let is_given_up = || self.station.runner.word.read().phase() == Phase::Marked;
+        (self.shared.has_events && !is_given_up()).then(|| self.info(job))
     }
 
-    /// A shutdown has told the outcome already: nothing is counted, stored or told, and the payload is given away.
+    /// A shutdown has decided the outcome: nothing is counted, stored or told here, and the payload is given away.
     pub(crate) fn come_back_late(&self, job: Job<P>) -> Ended<P> {
         let _given_up = self.station.current.lock().take();
         self.station.runner.word.tidy();

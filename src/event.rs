@@ -21,9 +21,9 @@ pub struct Progress {
 /// Something that happened, for [`on_event`](crate::PoolBuilder::on_event).
 ///
 /// From `Started` on, the events of one task are told in order, and exactly one `Ended` comes last. `Accepted` is told by
-/// the submitting thread and not ordered against the rest, since a worker may be faster. A shutdown that gives a running
-/// task up tells its `Ended` itself and waits for no listener: if listeners are hearing of the task at that moment, its
-/// own thread tells them the `Ended` next. Events are told where they happen, so a hook costs the thread it runs on.
+/// the submitting thread and not ordered against the rest, since a worker may be faster. A shutdown waits for no listener:
+/// of a running task that it gives up it tells `Ended` itself, unless listeners are hearing of the task just then; whoever
+/// is telling them tells `Ended` next. Events are told where they happen, so a hook costs the thread it runs on.
 ///
 /// ```
 /// use dockhand::{Event, WorkerPool, processor_fn};

@@ -178,7 +178,8 @@ impl<P: Processor> TaskHandle<P> {
     ///
     /// # Errors
     /// How the task ended without an output; [`TaskError::WouldDeadlock`] on a thread that is in a task or hook of the
-    /// task's pool, if the task has not ended.
+    /// task's pool, if the task has not ended; [`TaskError::Abandoned`] if
+    /// [`wait_timeout`](TaskHandle::wait_timeout) has given the answer out already.
     ///
     /// # Blocking
     /// Until the end; at most until a `shutdown` from outside returns, which gives every handle its outcome.

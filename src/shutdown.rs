@@ -10,7 +10,7 @@
 //!     wait until nobody is inside the gate
 //!     sweep lanes and heaps, then look at the words until nobody looks: finalized
 //!     100 ms of grace: an attempt that comes back decides for itself
-//!     mark what still runs: abandoned, told here
+//!     mark what still runs: abandoned, told here or by whoever is telling of it
 //!   hand out what was abandoned, each payload to one caller
 //! ```
 //!
@@ -32,7 +32,7 @@ use crate::step::AtEnd;
 use crate::sync::{Ordering, yield_now};
 use crate::tally::Count;
 use crate::task::{Outcome, Shed, TaskInfo};
-use crate::word::{EndTeller, HasRunner, Phase, Runner};
+use crate::word::{EndTeller, HasRunner, Phase, Reading, Runner};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -318,11 +318,8 @@ impl<P: Processor> Shared<P> {
                 Phase::Run => {
                     // What it runs belongs to the reading: a mark of another attempt fails.
                     let Some((running, info)) = self.running_task(station) else { continue };
-                    // Before the mark: a runner that comes back after it lets go of the slot.
-                    let slot = station.current.lock().clone();
                     let telling = self.telling();
-                    if let Some(teller) = runner.word.mark(seen) {
-                        self.lanes[running.lane].recorder().add(Count::Abandoned);
+                    if let Some((teller, slot)) = self.take_away(station, seen, running.lane) {
                         return self.tell_given_up(slot, &info, teller, &telling);
                     }
                 }
@@ -333,6 +330,25 @@ impl<P: Processor> Shared<P> {
         }
     }
 
+    /// Marks the attempt that was seen, and counts its end: under the lock that the runner, when it comes back, and a teller
+    /// who tells the end have to pass.
+    fn take_away(
+        &self,
+        station: &Station<P>,
+        seen: Reading,
+        lane: usize,
+    ) -> Option<(EndTeller, Option<Arc<Slot<P>>>)> {
+        let current = station.current.lock();
+        let teller = station.runner.word.mark(seen)?;
+        let slot = current.clone();
+        self.lanes[lane].recorder().add(Count::Abandoned);
+        if let Some(slot) = &slot {
+            slot.stage.finish(Outcome::Abandoned);
+            self.free_key(Some(slot));
+        }
+        Some((teller, slot))
+    }
+
     fn tell_given_up(
         &self,
         slot: Option<Arc<Slot<P>>>,
@@ -340,10 +356,6 @@ impl<P: Processor> Shared<P> {
         teller: EndTeller,
         telling: &Telling<'_, P>,
     ) {
-        if let Some(slot) = &slot {
-            slot.stage.finish(Outcome::Abandoned);
-            self.free_key(Some(slot));
-        }
         if teller == EndTeller::Shutdown {
             telling.tell_ended(info, Outcome::Abandoned);
         }

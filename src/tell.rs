@@ -5,10 +5,10 @@ use crate::error::{RejectReason, SubmitResult};
 use crate::event::Event;
 use crate::inside;
 use crate::processor::Processor;
-use crate::shared::{Shared, Telling};
+use crate::shared::{Shared, Station, Telling};
 use crate::slot::Slot;
 use crate::task::{Outcome, TaskInfo};
-use crate::word::Runner;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,24 +38,37 @@ impl<P: Processor> Shared<P> {
         }
     }
 
-    /// As [`Shared::tell`], of a task that runs. Nothing is told once a shutdown has given it up, but for its end: here, if
-    /// that was while listeners heard of it.
-    pub(crate) fn tell_while_running(
+    /// As [`Shared::tell`], of the attempt that `station` runs: nothing, once a shutdown has given it up. If that comes about
+    /// while listeners hear of it, they hear its end next.
+    pub(crate) fn tell_of_attempt(
         &self,
         user: &UserCode<P>,
-        runner: &Runner,
+        station: &Station<P>,
         task: &TaskInfo,
         event: &Event<'_>,
     ) {
-        if !runner.word.begin_telling() {
+        let word = &station.runner.word;
+        if !word.begin_telling() {
             return;
         }
+        let _inside = self.enter_attempt(station);
         self.tell(user, event);
-        if runner.word.end_telling() {
+        if word.end_telling() {
+            // The shutdown has the lock until the end is counted.
+            drop(station.current.lock());
             self.tell_ran(user, task, Outcome::Abandoned, None);
-            runner.word.told_end();
+            word.told_end();
             self.idle.tell();
         }
+    }
+
+    /// A thread that the attempt has started, and with which it shares its context, is inside as the attempt is.
+    fn enter_attempt(&self, station: &Station<P>) -> Option<inside::Guard> {
+        if inside::is_inside(self.id) {
+            return None;
+        }
+        let station = self.stations().into_iter().find(|one| ptr::eq(&**one, station))?;
+        Some(inside::enter_submit(self.id, Some(station)))
     }
 
     /// Tells on a thread that comes from outside: it is inside while it does, and the telling counts as depth.

@@ -12,15 +12,15 @@
 //!
 //! * `Look` covers the pop: no user code runs in it, so a shutdown may wait for its end.
 //! * An attempt ends by **one swap**, to `Ending`. A shutdown that gave up waiting has put `Marked` there: then the
-//!   outcome is told already and the runner keeps quiet. A plain store could overwrite the mark, and the task would
-//!   be counted twice.
+//!   outcome is decided and the runner keeps quiet. A plain store could overwrite the mark, and the task would be
+//!   counted twice.
 //! * `Ending` covers the counting and the hand-over of a retry: no user code, so it may be waited for as well.
 //! * `Tidying` covers hooks and drops: it may last as long as the user likes, but nothing is open any more.
 //!
-//! While the runner tells listeners of its attempt it counts as a *teller* in the word, beside the phase. A shutdown that
-//! marks the attempt meanwhile leaves its end to be told by the last teller, after what the listeners are hearing: a mark
-//! and a teller meet in one word, so exactly one of the two tells the end, and nothing is told after it. Until it is told
-//! the runner is not quiet.
+//! A thread that tells listeners of the attempt is a *teller*; their number is beside the phase. A shutdown that marks an
+//! attempt without a teller tells its end itself, and whoever comes to tell later sees the mark. If there are tellers, the
+//! last of them tells the end, after what the listeners are hearing. Mark and tellers meet in one word, so the end is told
+//! by exactly one, and nothing after it. Until it is told the runner is not quiet.
 //!
 //! The number of looks above both makes two equal readings of an idle word mean "nothing was taken in between",
 //! which `wait_idle` builds on.
@@ -69,8 +69,8 @@ impl Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndTeller {
     Shutdown,
-    /// Listeners are hearing of the attempt; they hear of its end next.
-    Runner,
+    /// Listeners are hearing of the attempt; whoever is the last to tell them tells them of its end.
+    LastTeller,
 }
 
 /// A reading of a [`Word`]: phase, number of tellers and number of looks.
@@ -79,7 +79,7 @@ pub(crate) struct Reading(u64);
 
 impl Reading {
     const PHASE_BITS: u32 = 3;
-    const TELLER_BITS: u32 = 8;
+    const TELLER_BITS: u32 = 16;
     const MAX_TELLERS: u64 = (1 << Self::TELLER_BITS) - 1;
     const ONE_TELLER: u64 = 1 << Self::PHASE_BITS;
     const LOOKS_SHIFT: u32 = Self::PHASE_BITS + Self::TELLER_BITS;
@@ -105,11 +105,12 @@ impl Reading {
         self.0 >> Self::PHASE_BITS & Self::MAX_TELLERS
     }
 
-    /// Nothing that counts for `wait_idle` is in this runner's hands, an end that it has to tell neither.
+    /// Nothing that counts for `wait_idle` is in this runner's hands, nor an end that it still has to tell.
     pub(crate) fn is_quiet(self) -> bool {
         self.phase().is_quiet() && self.tellers() == 0
     }
 
+    /// Of the same attempt, with as many tellers.
     fn marked(self) -> Self {
         Reading(self.0 & !7 | Phase::Marked as u64)
     }
@@ -117,7 +118,7 @@ impl Reading {
 
 impl fmt::Debug for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} after {} looks", self.phase(), self.looks())
+        write!(f, "{:?} after {} looks, {} tellers", self.phase(), self.looks(), self.tellers())
     }
 }
 
@@ -188,26 +189,30 @@ impl Word {
         Reading(self.0.load(Ordering::Acquire))
     }
 
-    /// Takes the outcome of a running attempt away from its runner. `None` if the word is not what was seen.
+    /// Takes the outcome of a running attempt away from its runner. `None` if it is not the one that was seen.
     pub(crate) fn mark(&self, seen: Reading) -> Option<EndTeller> {
-        if seen.phase() != Phase::Run {
-            return None;
-        }
-        // Ordering: AcqRel, partner of the swap in `end` and of the changes in `begin_telling` and `end_telling`.
-        let marked = self.0.compare_exchange(seen.0, seen.marked().0, Ordering::AcqRel, Ordering::Relaxed);
-        marked.ok().map(|_| if seen.tellers() == 0 { EndTeller::Shutdown } else { EndTeller::Runner })
+        let mark = |word| {
+            let now = Reading(word);
+            let is_seen = now.phase() == Phase::Run && now.looks() == seen.looks();
+            is_seen.then(|| now.marked().0)
+        };
+        // Ordering: AcqRel, partner of the swap in `end` and of the changes in `end_telling`: what is told of the end comes
+        // after what was told before it.
+        let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, mark).ok()?;
+        let is_heard = Reading(before).tellers() > 0;
+        Some(if is_heard { EndTeller::LastTeller } else { EndTeller::Shutdown })
     }
 
-    /// Before listeners are told of the running attempt. False if they must not be: a shutdown has told its end, or has
-    /// left it to a teller. False as well if there are more tellers than can be counted.
+    /// Before listeners are told of the running attempt. False if a shutdown has given it up: its end is the last that they
+    /// hear of it. False as well if there are more tellers than can be counted.
     pub(crate) fn begin_telling(&self) -> bool {
         let one_more = |word| {
             let seen = Reading(word);
             let may_tell = seen.phase() != Phase::Marked && seen.tellers() < Reading::MAX_TELLERS;
             may_tell.then_some(word + Reading::ONE_TELLER)
         };
-        // Ordering: AcqRel, partner of the exchange in `mark`.
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
+        // Relaxed: it is counted or comes after the mark; there is nothing else to see yet.
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
     /// After it. True if this is the last teller of an attempt that was marked meanwhile. It has to tell the end, and
@@ -218,8 +223,9 @@ impl Word {
             let owes_end = seen.phase() == Phase::Marked && seen.tellers() == 1;
             (!owes_end).then(|| word - Reading::ONE_TELLER)
         };
-        // Ordering: AcqRel, partner of the exchange in `mark`.
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less).is_err()
+        // Ordering: Release, partner of the exchange in `mark` and of the Acquire of the last teller: what is told of the
+        // end comes after what was told before it.
+        self.0.fetch_update(Ordering::Release, Ordering::Acquire, one_less).is_err()
     }
 
     pub(crate) fn told_end(&self) {
@@ -373,7 +379,7 @@ mod tests {
         word.look();
         word.run();
         assert!(word.begin_telling() && word.begin_telling());
-        assert_eq!(word.mark(word.read()), Some(EndTeller::Runner));
+        assert_eq!(word.mark(word.read()), Some(EndTeller::LastTeller));
         assert!(!word.begin_telling(), "something after the end");
         assert!(!word.end_telling(), "another is telling still");
         assert!(word.end_telling());

@@ -17,7 +17,7 @@ use crate::shutdown::Caller;
 use crate::sync::Ordering;
 use crate::task::{Outcome, TaskId};
 use loom::thread::JoinHandle;
-use std::sync::{Arc, Mutex as StdMutex};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, Weak};
 use std::time::Duration;
 
 fn end(pool: &Library, workers: Vec<JoinHandle<()>>) {
@@ -116,12 +116,19 @@ fn give_up_while_heard(process: impl Process) -> (Arc<Library>, Handle, Vec<Join
     let heard = Arc::clone(&log);
     let listens = Arc::new(Latch::default());
     let begun = Arc::clone(&listens);
+    let known = Arc::new(OnceLock::<Weak<Library>>::new());
+    let told = Arc::clone(&known);
     let pool = listened(1, lane(), process, move |event| {
         begun.open();
         // The shutdown may come between the call of a listener and what it does.
         loom::thread::yield_now();
         hear(&heard, event);
+        if let (Event::Ended { .. }, Some(pool)) = (event, told.get().and_then(Weak::upgrade)) {
+            assert_eq!(pool.counts().running, 0, "its end is heard before it is counted");
+            assert!(pool.counts().is_conserved());
+        }
     });
+    known.set(Arc::downgrade(&pool)).expect("set once");
     let handle = submit_one(&pool, 7);
     let workers = start(&pool);
     listens.wait();

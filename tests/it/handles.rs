@@ -217,7 +217,7 @@ fn an_output_has_one_owner() {
     let mut taken = submitter.submit_tracked(None).unwrap();
     assert!(taken.wait_timeout(LONG).unwrap().is_ok());
     assert!(taken.wait_timeout(Duration::ZERO).is_none(), "it is gone");
-    drop(taken);
+    assert!(matches!(taken.wait(), Err(TaskError::Abandoned)));
     outputs.assert_all_gone();
 }
 

@@ -1,9 +1,10 @@
 //! An end that is told late is told all the same, though a shutdown has come back by then.
 
 use crate::support::{Gate, Job, LONG, Runs, Watchdog, accepted, build, builder, plug_worker};
-use dockhand::{Event, Outcome, OverloadPolicy, PoolBuilder, RetryPolicy, TaskError};
+use dockhand::{Event, Outcome, OverloadPolicy, PoolBuilder, RetryPolicy, TaskError, WaitError, WorkerPool};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 fn ended() -> (impl Fn(&Event<'_>) + Send + Sync + 'static, Receiver<Outcome>) {
@@ -160,4 +161,44 @@ fn the_last_thread_that_tells_of_a_task_tells_its_end() {
     assert_eq!(all.pop(), Some(0), "the end comes last");
     all.sort_unstable();
     assert_eq!(all, [1, 2, 3, 4]);
+}
+
+/// A thread that a task has started reports its progress, and is given up while a listener hears of it.
+#[test]
+fn a_listener_is_inside_on_a_thread_that_a_task_has_started() {
+    let _dog = Watchdog::new();
+    let gate = Gate::new();
+    let (tell, told) = channel();
+    let (in_listener, known) = (gate.clone(), Arc::new(OnceLock::<Weak<WorkerPool<Runs>>>::new()));
+    let pool_of = Arc::clone(&known);
+    let pool = build(builder(1).on_event(move |event| {
+        let name = match event {
+            Event::Progress { .. } => "progress",
+            Event::Ended { .. } => "ended",
+            _ => return,
+        };
+        if name == "progress" {
+            in_listener.pass();
+        }
+        let pool = pool_of.get().unwrap().upgrade().unwrap();
+        let counts = pool.metrics().counts;
+        tell.send((name, pool.wait_idle(Duration::MAX), counts.abandoned, counts.is_conserved())).unwrap();
+    }));
+    known.set(Arc::downgrade(&pool)).unwrap();
+    accepted(
+        &pool,
+        Job::new(|cx| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| cx.report_progress(1, 2));
+            });
+            Ok(())
+        }),
+    );
+    gate.wait_arrived(1);
+    assert_eq!(pool.shutdown(Duration::ZERO).counts.abandoned, 1);
+    gate.open();
+    pool.wait_idle(LONG).unwrap();
+    for name in ["progress", "ended"] {
+        assert_eq!(told.recv_timeout(LONG), Ok((name, Err(WaitError::WouldDeadlock), 1, true)));
+    }
 }

@@ -32,7 +32,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ",
         replace: r"        let task = self.info(&job);
         let delay = if let Plan::Retry(retry) = &plan { Some(retry.delay) } else { None };
-        self.tell_while_running(&task, &Event::AttemptFailed { task: &task, cause: failure.erased() });
+        self.tell_of_attempt(&task, &Event::AttemptFailed { task: &task, cause: failure.erased() });
         let previous = job.last_failure.replace(failure);
         self.shared.guard.drop(previous);
         if !self.end(&job) {
@@ -41,7 +41,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         let rest = self.settle(job, plan);
         if let Some(delay) = delay {
-            self.tell_while_running(&task, &Event::RetryScheduled { task: &task, delay });
+            self.tell_of_attempt(&task, &Event::RetryScheduled { task: &task, delay });
         }
 ",
         tests: &["attempts::a_retry_is_told_before_anybody_starts_it"],
@@ -162,6 +162,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         purpose: "listeners hear of the task after its end",
     },
     Mutant {
+        name: "telling: the last teller does not wait for the count",
+        file: "src/tell.rs",
+        find: "            drop(station.current.lock());",
+        replace: "",
+        tests: &["attempts::the_end_of_a_task_that_is_given_up_is_heard_last"],
+        purpose: "a listener that hears the end does not find it in the counts",
+    },
+    Mutant {
         name: "telling: at rest before the end is told",
         file: "src/word.rs",
         find: "        self.phase().is_quiet() && self.tellers() == 0",
@@ -172,7 +180,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "telling: the end is owed by a runner that has told it",
         file: "src/tell.rs",
-        find: "            runner.word.told_end();",
+        find: "            word.told_end();",
         replace: "",
         tests: &["attempts::a_waiter_for_rest_waits_for_an_end_that_is_told_late"],
         purpose: "a waiter for rest waits on while the task runs",

@@ -66,8 +66,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "word: a mark by a store",
         file: "src/word.rs",
-        find: "self.0.compare_exchange(seen.0, seen.marked().0, Ordering::AcqRel, Ordering::Relaxed);",
-        replace: "Ok::<_, ()>(self.0.swap(seen.marked().0, Ordering::AcqRel)).and_then(|was| (was == seen.0).then_some(was).ok_or(()));",
+        find: "let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, mark).ok()?;",
+        replace: "mark(seen.0)?; let before = self.0.swap(seen.marked().0, Ordering::AcqRel); mark(before)?;",
         tests: &["window::each_task_is_run_or_swept_or_handed_back_or_marked"],
         purpose: "it marks what has ended",
     },
