@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// It derefs to [`WorkerPool`], so code that takes a pool can be tested with it. On it *waiting is running*: `wait`,
 /// `wait_timeout`, `wait_idle`, `submit_timeout` and `shutdown` run tasks on the calling thread and move the clock to the
 /// next due time, within their own timeout (what can run at its very end still runs, but not for `shutdown`); `wait` with
-/// nothing left to run answers `WouldDeadlock`. The number of
-/// workers is one. A deadline that is given as an `Instant` counts from [`now`](ManualPool::now). Several threads may
+/// nothing left to run answers `WouldDeadlock`. A wait without an end outlasts what another thread is in the middle of: a
+/// submit, a caller-run, a hook. The number of workers is one. A deadline that is given as an `Instant` counts from [`now`](ManualPool::now). Several threads may
 /// use it; one of them steps at a time.
 ///
 /// ```

@@ -234,7 +234,7 @@ impl<P: Processor> Shared<P> {
 
     /// What must stand still for the pool to be at rest; nothing while somebody has a task. For a call from inside, those
     /// that are blocked in a call themselves do not count.
-    fn quiet_words(&self, but_blocked: bool) -> Option<(Vec<Reading>, [u64; 2])> {
+    pub(crate) fn quiet_words(&self, but_blocked: bool) -> Option<(Vec<Reading>, [u64; 2])> {
         let shed = match self.shedding.passed() {
             Some(shed) => shed,
             // A hook that waits would wait for its own shedding.

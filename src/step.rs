@@ -6,6 +6,7 @@ use crate::inside;
 use crate::processor::Processor;
 use crate::room::Waited;
 use crate::shared::{Shared, Stepping, Turn};
+use crate::sync::yield_now;
 use crate::timer::TimerHost;
 
 /// What happens on a manual pool at the very end of a wait.
@@ -59,9 +60,8 @@ impl<P: Processor> Shared<P> {
             if self.turn() != Turn::Nothing {
                 continue;
             }
-            // Other threads may step as well: a look that one of their turns, or an offer, has outdated says nothing.
-            let word = &self.workers[0].station.runner.word;
-            let seen = word.read();
+            // Other threads may use the pool as well: a look that one of them has outdated says nothing.
+            let seen = self.quiet_words(false);
             if condition() {
                 return true;
             }
@@ -71,10 +71,16 @@ impl<P: Processor> Shared<P> {
                 Stepping::Gone => true,
                 Stepping::Taken => false,
             };
-            if !is_stuck || word.read() != seen {
+            let next = self.next_due_after(now).min(end);
+            if !is_stuck || self.quiet_words(false) != seen {
                 continue;
             }
-            let next = self.next_due_after(now).min(end);
+            if next == Moment::NEVER && seen.is_none() {
+                // Another thread is in a submit, a caller-run or a hook, which may leave work or end what is waited for.
+                drop(stepping);
+                yield_now();
+                continue;
+            }
             if next == Moment::NEVER || now == end {
                 return false;
             }

@@ -1,6 +1,6 @@
 //! A pool without threads that several threads step.
 
-use crate::support::{Job, LONG, Ledger, Watchdog, assert_rest, builder, ms, rounds};
+use crate::support::{Gate, Job, LONG, Ledger, Watchdog, assert_rest, builder, ms, rounds};
 use dockhand::{Lane, OverloadPolicy, RetryPolicy, TaskOptions};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,6 +47,27 @@ fn several_threads_may_step_one_pool() {
     });
     pool.wait_idle(Duration::MAX).unwrap();
     assert_eq!(pool.metrics().counts.dead_lettered, 0);
+    assert_rest(&pool);
+}
+
+/// What another thread is in the middle of may leave work, or end what is waited for.
+#[test]
+fn a_wait_without_an_end_outlasts_the_caller_run_of_another_thread() {
+    let _dog = Watchdog::new();
+    let pool = builder(1).queue_capacity(1).overload(OverloadPolicy::CallerRuns).build_manual().unwrap();
+    let (held, stepped) = (Gate::new(), Gate::new());
+    stepped.open();
+    assert!(pool.submit(Job::plug(&stepped)).into_result().is_ok());
+    std::thread::scope(|scope| {
+        scope.spawn(|| pool.submit(Job::plug(&held)).into_result().unwrap());
+        held.wait_arrived(1);
+        let waiter = scope.spawn(|| pool.wait_idle(Duration::MAX));
+        stepped.wait_arrived(1);
+        // It has run what there is, and has time to give up.
+        (0..1000).for_each(|_| std::thread::yield_now());
+        held.open();
+        assert_eq!(waiter.join().unwrap(), Ok(()));
+    });
     assert_rest(&pool);
 }
 
