@@ -135,12 +135,19 @@ fn submit(pool: &Pool, job: Job, options: TaskOptions) -> Option<TaskHandle<Runs
     offer(&pool.submitter(), job, options)
 }
 
-/// As `submit`, and waits until it runs.
+/// As `submit`, and waits until it runs: at first without giving its core away, so that the race is close.
 #[track_caller]
 fn submit_and_see(pool: &Pool, round: &Round, job: Job) -> Option<TaskHandle<Runs>> {
     let handle = submit(pool, job, TaskOptions::new())?;
-    while !round.running.load(Ordering::SeqCst) {
-        std::hint::spin_loop();
+    for looks in 0_u64.. {
+        if round.running.load(Ordering::SeqCst) {
+            break;
+        }
+        if looks < 10_000 {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
     }
     Some(handle)
 }

@@ -2,6 +2,7 @@
 
 use super::rounds;
 use dockhand::{Processor, WorkerPool};
+use std::io::Write;
 use std::panic::Location;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -49,12 +50,13 @@ impl Drop for Watchdog {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "the process ends here")]
+/// Past the capture of the test harness, whose notes are lost when the process aborts.
 fn tell(test: &str, owner: ThreadId) {
-    eprintln!("watchdog: {test} hangs");
+    let mut stderr = std::io::stderr();
+    let _ = writeln!(stderr, "watchdog: {test} hangs");
     let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     for (_, status) in watched.iter().filter(|(other, _)| *other == owner) {
-        eprintln!("{}", status().unwrap_or_default());
+        let _ = writeln!(stderr, "{}", status().unwrap_or_default());
     }
 }
 
