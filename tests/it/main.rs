@@ -32,6 +32,7 @@ mod budget;
 mod cancel;
 mod events;
 mod events_pool;
+mod full_length;
 mod futures;
 mod fuzz;
 mod handles;
