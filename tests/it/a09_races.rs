@@ -2,7 +2,9 @@
 
 use crate::a09_ends::{Round, Told, spin};
 use crate::cancel::outcome_of;
-use crate::support::{Job, LONG, Ledger, Pool, Rng, Runs, Watchdog, assert_rest, build, builder, rounds};
+use crate::support::{
+    Job, LONG, Ledger, Pool, Rng, Runs, Watchdog, assert_rest, build, builder, eventually, rounds,
+};
 use dockhand::{
     CancelOutcome, Lane, Outcome, PoolBuilder, RejectReason, RetryPolicy, TaskHandle, TaskId, TaskOptions,
     TaskStatus, TaskSubmitter,
@@ -135,20 +137,11 @@ fn submit(pool: &Pool, job: Job, options: TaskOptions) -> Option<TaskHandle<Runs
     offer(&pool.submitter(), job, options)
 }
 
-/// As `submit`, and waits until it runs: at first without giving its core away, so that the race is close.
+/// As `submit`, and waits until it runs.
 #[track_caller]
 fn submit_and_see(pool: &Pool, round: &Round, job: Job) -> Option<TaskHandle<Runs>> {
     let handle = submit(pool, job, TaskOptions::new())?;
-    for looks in 0_u64.. {
-        if round.running.load(Ordering::SeqCst) {
-            break;
-        }
-        if looks < 10_000 {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
-    }
+    eventually("it runs", || round.running.load(Ordering::SeqCst));
     Some(handle)
 }
 
