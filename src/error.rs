@@ -403,6 +403,8 @@ pub enum TaskError<E> {
     Abandoned,
     /// The thread is in a task or hook of the task's pool and would wait for itself.
     WouldDeadlock,
+    /// The handle has given its answer before. Its [`status`](crate::TaskHandle::status) still says how the task ended.
+    AlreadyTaken,
 }
 
 impl<E> fmt::Debug for TaskError<E> {
@@ -414,6 +416,7 @@ impl<E> fmt::Debug for TaskError<E> {
             TaskError::Evicted => f.write_str("Evicted"),
             TaskError::Abandoned => f.write_str("Abandoned"),
             TaskError::WouldDeadlock => f.write_str("WouldDeadlock"),
+            TaskError::AlreadyTaken => f.write_str("AlreadyTaken"),
         }
     }
 }
@@ -427,6 +430,7 @@ impl<E: fmt::Display> fmt::Display for TaskError<E> {
             TaskError::Evicted => f.write_str("a newer task took the task's place"),
             TaskError::Abandoned => f.write_str("the pool was shut down first"),
             TaskError::WouldDeadlock => f.write_str("waiting for the task here would wait for itself"),
+            TaskError::AlreadyTaken => f.write_str("the task's answer was taken before"),
         }
     }
 }

@@ -22,7 +22,8 @@ use std::time::Duration;
 /// A tracked task: its status, its output, and the means to cancel it.
 ///
 /// It can be waited for by a thread ([`wait`](TaskHandle::wait)) or awaited: the future needs no runtime and never
-/// blocks. It resolves for every outcome, once all of the task's hooks and drops are over. The output is moved out.
+/// blocks. It resolves for every outcome, once all of the task's hooks and drops are over. The output is moved out, once: a
+/// wait after that answers [`TaskError::AlreadyTaken`], a poll panics, and id and status stay readable.
 /// Dropping a handle detaches: the task goes on, unless [`cancel_on_drop`](TaskHandle::cancel_on_drop) was asked for. It
 /// holds a pool's memory, not the pool.
 ///
@@ -178,8 +179,8 @@ impl<P: Processor> TaskHandle<P> {
     ///
     /// # Errors
     /// How the task ended without an output; [`TaskError::WouldDeadlock`] on a thread that is in a task or hook of the
-    /// task's pool, if the task has not ended; [`TaskError::Abandoned`] if
-    /// [`wait_timeout`](TaskHandle::wait_timeout) has given the answer out already.
+    /// task's pool, if the task has not ended; [`TaskError::AlreadyTaken`] if
+    /// [`wait_timeout`](TaskHandle::wait_timeout) or a poll has given the answer out already.
     ///
     /// # Blocking
     /// Until the end; at most until a `shutdown` from outside returns, which gives every handle its outcome.
@@ -191,11 +192,21 @@ impl<P: Processor> TaskHandle<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wait(mut self) -> TaskResult<P> {
-        // `Duration::MAX` is as long as it takes, and only this handle takes the answer.
-        self.wait_timeout(Duration::MAX).unwrap_or(Err(TaskError::Abandoned))
+        loop {
+            // `Duration::MAX` is as long as it takes.
+            if let Some(result) = self.wait_timeout(Duration::MAX) {
+                return result;
+            }
+        }
     }
 
-    /// Waits up to `timeout`; `None` if the time was over first, or if the answer was taken before.
+    /// Waits up to `timeout`; `None` if the time was over first. The answer is given once.
+    ///
+    /// # Errors
+    /// As [`wait`](TaskHandle::wait). After [`TaskError::WouldDeadlock`] the answer is still to come.
+    ///
+    /// # Blocking
+    /// Up to `timeout`.
     ///
     /// ```
     /// # use dockhand::{TaskError, WorkerPool, processor_fn};
@@ -203,7 +214,7 @@ impl<P: Processor> TaskHandle<P> {
     /// # let pool = WorkerPool::builder(processor_fn(|n: &mut u32, _cx| Ok::<u32, String>(*n + 1))).build()?;
     /// let mut handle = pool.submitter().submit_tracked(1)?;
     /// assert!(matches!(handle.wait_timeout(Duration::from_secs(10)), Some(Ok(2))));
-    /// assert!(handle.wait_timeout(Duration::ZERO).is_none());
+    /// assert!(matches!(handle.wait_timeout(Duration::ZERO), Some(Err(TaskError::AlreadyTaken))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<TaskResult<P>> {
@@ -220,7 +231,7 @@ impl<P: Processor> TaskHandle<P> {
         loop {
             match self.slot.look() {
                 Look::Ready(result) => return Some(result),
-                Look::Gone => return None,
+                Look::Gone => return Some(Err(TaskError::AlreadyTaken)),
                 Look::NotYet if shared.expire_if_late(&self.slot) => continue,
                 Look::NotYet if inside::is_inside(shared.id) => return Some(Err(TaskError::WouldDeadlock)),
                 Look::NotYet => {}
@@ -246,7 +257,11 @@ impl<P: Processor> TaskHandle<P> {
 impl<P: Processor> Future for TaskHandle<P> {
     type Output = TaskResult<P>;
 
-    /// Never blocks. Once it has been ready it stays pending.
+    /// Never blocks.
+    ///
+    /// # Panics
+    /// If the answer was given before, by a poll or by [`wait_timeout`](TaskHandle::wait_timeout).
+    #[track_caller]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskResult<P>> {
         self.shared.expire_if_late(&self.slot);
         // The waker is user code: cloned before the lock, the one it replaces is dropped after it.
@@ -255,7 +270,8 @@ impl<P: Processor> Future for TaskHandle<P> {
         self.shared.guard.drop(replaced);
         match found {
             Look::Ready(result) => Poll::Ready(result),
-            Look::NotYet | Look::Gone => Poll::Pending,
+            Look::NotYet => Poll::Pending,
+            Look::Gone => panic!("`TaskHandle` polled after completion: its answer was taken before"),
         }
     }
 }

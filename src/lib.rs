@@ -161,7 +161,8 @@
 //!
 //! [`submit_tracked`](TaskSubmitter::submit_tracked) costs one allocation and gives a [`TaskHandle`]: status, progress, and the output,
 //! to a thread that waits or to an async task that awaits, without any runtime. [`cancel`](TaskHandle::cancel) gives the payload of
-//! a task back that waits, and asks one that runs. Dropping a handle detaches; a server whose client may leave wants
+//! a task back that waits, and asks one that runs. The answer is given once: a later wait says
+//! [`AlreadyTaken`](TaskError::AlreadyTaken), a later poll panics. Dropping a handle detaches; a server whose client may leave wants
 //! [`cancel_on_drop`](TaskHandle::cancel_on_drop).
 //!
 //! # Keys

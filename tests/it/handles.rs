@@ -216,8 +216,8 @@ fn an_output_has_one_owner() {
     assert_eq!(outputs.alive(), 0);
     let mut taken = submitter.submit_tracked(None).unwrap();
     assert!(taken.wait_timeout(LONG).unwrap().is_ok());
-    assert!(taken.wait_timeout(Duration::ZERO).is_none(), "it is gone");
-    assert!(matches!(taken.wait(), Err(TaskError::Abandoned)));
+    assert!(matches!(taken.wait_timeout(Duration::ZERO), Some(Err(TaskError::AlreadyTaken))), "it is gone");
+    assert!(matches!(taken.wait(), Err(TaskError::AlreadyTaken)));
     outputs.assert_all_gone();
 }
 

@@ -27,6 +27,7 @@ mod a15;
 mod a16;
 mod a17;
 mod all_at_once;
+mod answers;
 mod batches;
 mod budget;
 mod cancel;

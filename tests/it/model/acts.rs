@@ -261,7 +261,7 @@ impl World {
                 self.book.wrong_if(!is_told, || format!("answered {outcome}, but {status:?}"));
                 self.book.answered(handle.id(), outcome);
             }
-            // From inside it does not wait.
+            // From inside it does not wait; what was taken is not told again.
             Some(None) => {}
             None => {
                 let is_ended = matches!(handle.status(), TaskStatus::Ended(_));
