@@ -31,7 +31,8 @@ pub struct LetterInfo {
     pub task: TaskInfo,
     /// Why it became a letter.
     pub reason: DeadLetterReason,
-    /// The text of the last failure.
+    /// The text of the last failure: its first 4,096 bytes, to the end of a character, and of a longer one the length. The
+    /// error's `Display` runs to its end, once; the whole text is never built.
     pub error: Arc<str>,
     /// When it became a letter.
     pub ended: SystemTime,

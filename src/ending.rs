@@ -6,7 +6,7 @@ use crate::course::{Course, Ended, Gone, Plan, Rest, Retry};
 use crate::dead_letter::{DeadLetter, LetterFate, LetterInfo};
 use crate::error::TaskError;
 use crate::event::Event;
-use crate::failure::{DeadLetterReason, Failure};
+use crate::failure::{DeadLetterReason, Failure, Text};
 use crate::job::{Held, Job};
 use crate::processor::Processor;
 use crate::shared::{LetterOf, Shared};
@@ -139,7 +139,7 @@ impl<P: Processor> Attempt<'_, P> {
             guard.drop(job.payload);
             return Ended::plain(Some(Outcome::DeadLettered));
         };
-        let error = guard.text(&failure);
+        let error = guard.text(&Text(&failure));
         let slot = job.slot.filter(|slot| slot.is_wanted() || slot.key.is_some());
         let key = slot.as_ref().and_then(|slot| slot.key.clone());
         // Only for a handle that will ask does the error move to where two can have it.
@@ -200,6 +200,7 @@ impl<P: Processor> Attempt<'_, P> {
 
     pub(crate) fn log_failure(&self, job: &Job<P>, failure: &Failure<P::Error>, plan: &Plan) {
         let (id, lane, attempt) = (job.id, &self.queue.name, job.attempts);
+        let failure = Text(failure);
         self.shared.guard.run(|| match plan {
             Plan::Retry(Retry { delay, .. }) => {
                 log::debug!(

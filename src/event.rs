@@ -85,7 +85,7 @@ pub enum Event<'a> {
     AttemptFailed {
         /// The task.
         task: &'a TaskInfo,
-        /// Why.
+        /// Why. An error is the task's own: a listener that writes its text writes all of it.
         cause: Cause<'a, dyn Display + 'a>,
     },
     /// The failed attempt will be followed by another one.

@@ -1,12 +1,13 @@
 //! What a failed attempt leads to. Deciding is apart from doing: [`decide`] is a pure function of what is known.
 
 use crate::retry::RetryPolicy;
-use std::borrow::Cow;
+use crate::user::Cut;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why an attempt failed, kept in a [`DeadLetter`](crate::DeadLetter).
+/// Why an attempt failed, kept in a [`DeadLetter`](crate::DeadLetter). It has the error by value, so its `Display` writes the
+/// whole text of it.
 ///
 /// ```
 /// use dockhand::{Cause, WorkerPool, processor_fn};
@@ -35,7 +36,8 @@ enum Kind<E> {
     Error(E),
     /// A handle and a letter have it.
     Shared(Arc<E>),
-    Panicked(Cow<'static, str>),
+    /// Cut as it was caught.
+    Panicked(Box<str>),
     TimedOut,
 }
 
@@ -44,7 +46,7 @@ impl<E> Failure<E> {
         Failure(Kind::Error(error))
     }
 
-    pub(crate) fn panicked(message: Cow<'static, str>) -> Self {
+    pub(crate) fn panicked(message: Box<str>) -> Self {
         Failure(Kind::Panicked(message))
     }
 
@@ -108,6 +110,18 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
 
 impl<E: fmt::Display> std::error::Error for Failure<E> {}
 
+/// A failure as it is kept and logged: of an error's text only the beginning.
+pub(crate) struct Text<'a, E>(pub(crate) &'a Failure<E>);
+
+impl<E: fmt::Display> fmt::Display for Text<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.cause() {
+            Cause::Error(error) => Cut(error).fmt(f),
+            cause => cause.fmt(f),
+        }
+    }
+}
+
 /// What made an attempt fail, borrowed.
 ///
 /// ```
@@ -119,7 +133,7 @@ impl<E: fmt::Display> std::error::Error for Failure<E> {}
 pub enum Cause<'a, E: ?Sized> {
     /// The processor answered `Err`.
     Error(&'a E),
-    /// The processor panicked with this message.
+    /// The processor panicked with this message. Of one beyond 4,096 bytes the beginning is kept, with its length.
     Panicked(&'a str),
     /// The attempt ran longer than its lane's `attempt_timeout`, and came back with `Ok`.
     TimedOut,

@@ -211,6 +211,17 @@
 //! A ttl, a delay or a deadline costs a clock reading, a handle or a key an allocation, a limit two atomic changes for each attempt. A
 //! task that is timed costs three clock readings. The pool's memory is that of its queues, plus what is delayed or kept as letters.
 //!
+//! Of the text of an error or a panic the pool keeps and logs the first 4,096 bytes, and the length of a longer one. What it keeps by
+//! value is yours to bound, by size:
+//!
+//! | kept by value | how many, and how long |
+//! | --- | --- |
+//! | payloads | tasks that wait or run, and letters |
+//! | errors | the last one of each task that waits for a retry, of each letter, and of each failed task's handle |
+//! | outputs | one for each handle, until it is taken or the handle is dropped |
+//! | keys | one for each task in flight that has one, and for its letter |
+//! | names of the pool and its lanes | as long as the pool lives; in each record of the log, snapshot and label that names them |
+//!
 //! # Sources
 //!
 //! The sleep protocol follows that of rayon-core (`rayon-core/src/sleep/README.md`); the queue is crossbeam's `ArrayQueue`, after

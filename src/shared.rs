@@ -4,6 +4,7 @@ use crate::clock::{Clock, ManualClock, Moment};
 use crate::config::{IdleStrategy, Timing, UserCode};
 use crate::dead_letter::{DeadLetter, LetterStore};
 use crate::drain::Drain;
+use crate::failure::Text;
 use crate::gate::{Gate, Inside};
 use crate::histogram::Recording;
 use crate::idle::{Idle, is_at_rest};
@@ -295,7 +296,7 @@ impl<P: Processor> Shared<P> {
     pub(crate) fn to_shed(&self, held: Held<P>, outcome: Outcome) -> Shed<P::Payload> {
         let Held { lane, was, job } = held;
         let last_error = job.last_failure.map(|failure| {
-            let text = self.guard.text(&failure);
+            let text = self.guard.text(&Text(&failure));
             self.guard.drop(failure);
             text
         });

@@ -248,7 +248,7 @@ pub struct Shed<T> {
     pub outcome: Outcome,
     /// Where it was when it ended.
     pub was: TaskStatus,
-    /// The text of the last failed attempt, if there was one.
+    /// The text of the last failed attempt, if there was one; cut as [`LetterInfo::error`](crate::letter::LetterInfo::error) is.
     pub last_error: Option<Arc<str>>,
     /// The payload.
     pub payload: T,

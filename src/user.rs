@@ -1,10 +1,10 @@
 //! The guard around all code of the user's that is not an attempt: hooks, `Drop`, `Display`, the logger.
 //!
-//! Whatever runs here runs under no lock, and a panic stops at the guard and is counted.
+//! Whatever runs here runs under no lock, and a panic stops at the guard and is counted. Of a text only the beginning is
+//! kept.
 
 use std::any::Any;
-use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,16 +47,54 @@ impl Guard {
 }
 
 /// The message of a panic, without the panic value.
-pub(crate) fn panic_message(value: Box<dyn Any + Send>) -> Cow<'static, str> {
-    let message = if let Some(text) = value.downcast_ref::<&'static str>() {
-        Cow::Borrowed(*text)
+pub(crate) fn panic_message(value: Box<dyn Any + Send>) -> Box<str> {
+    let text = if let Some(text) = value.downcast_ref::<&'static str>() {
+        text
     } else if let Some(text) = value.downcast_ref::<String>() {
-        Cow::Owned(text.clone())
+        text.as_str()
     } else {
-        Cow::Borrowed("a panic value that is no text")
+        "a panic value that is no text"
     };
+    let message = Cut(text).to_string().into_boxed_str();
     discard(value);
     message
+}
+
+/// How much is kept of one text, in bytes.
+const KEPT: usize = 4096;
+
+/// Shows the first [`KEPT`] bytes of a text, to the end of a character, and the length of one that was longer. The rest is
+/// counted as it is written and never built.
+pub(crate) struct Cut<T>(pub(crate) T);
+
+impl<T: Display> Display for Cut<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut beginning = Beginning { out: f, kept: 0, length: 0 };
+        // A `Display` that fails ends its text.
+        let _ = write!(beginning, "{}", self.0);
+        let Beginning { out, kept, length } = beginning;
+        if length > kept { write!(out, "… ({length} bytes)") } else { Ok(()) }
+    }
+}
+
+struct Beginning<'a, 'f> {
+    out: &'a mut Formatter<'f>,
+    kept: usize,
+    length: usize,
+}
+
+impl Write for Beginning<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // What follows something that was left out is left out too.
+        if self.kept == self.length {
+            let room = text.len().min(KEPT - self.kept);
+            let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+            self.out.write_str(&text[..end])?;
+            self.kept += end;
+        }
+        self.length = self.length.saturating_add(text.len());
+        Ok(())
+    }
 }
 
 /// Drops a panic value; if that panics too, the second value is leaked rather than dropped.
@@ -90,16 +128,16 @@ mod tests {
     #[test]
     fn messages_are_kept_for_both_kinds_of_text() {
         let caught = |f: fn()| catch_unwind(f).expect_err("it panics");
-        assert_eq!(panic_message(caught(|| panic!("fixed"))), "fixed");
-        assert_eq!(panic_message(caught(|| panic!("{}", 1))), "1");
-        assert_eq!(panic_message(caught(|| panic_any(1))), "a panic value that is no text");
+        assert_eq!(&*panic_message(caught(|| panic!("fixed"))), "fixed");
+        assert_eq!(&*panic_message(caught(|| panic!("{}", 1))), "1");
+        assert_eq!(&*panic_message(caught(|| panic_any(1))), "a panic value that is no text");
     }
 
     #[test]
     fn a_display_that_panics_gives_a_text_all_the_same() {
         struct Mute;
         impl Display for Mute {
-            fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn fmt(&self, _: &mut Formatter<'_>) -> fmt::Result {
                 panic!("no words")
             }
         }

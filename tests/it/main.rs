@@ -55,5 +55,6 @@ mod shapes;
 mod status;
 mod support;
 mod telling;
+mod texts;
 mod timeouts;
 mod timing;

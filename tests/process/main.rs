@@ -12,4 +12,5 @@ mod memory;
 #[path = "../it/support/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "shared with the binary that uses all of it")]
 mod support;
+mod texts;
 mod threads;
