@@ -53,7 +53,7 @@ impl Report {
         Report {
             seed: options.seed,
             seconds: played.as_secs_f64(),
-            threads: options.threads.get(),
+            threads: options.threads,
             pools_built: totals::pools(),
             operations: totals::operations(),
             operations_per_second: a_second(totals::operations()),

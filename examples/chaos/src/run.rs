@@ -22,9 +22,9 @@ pub(crate) fn run(options: &Options) -> Report {
     logger::install(options.seed);
     let watchdog = Watchdog::new();
     let threads_at_start = threads::alive();
-    let yard = Arc::new(Yard::new(options.threads.get()));
+    let yard = Arc::new(Yard::new(options.threads));
     let began = Instant::now();
-    play(options, &yard, &watchdog, began + Duration::from_secs(options.seconds.get()));
+    play(options, &yard, &watchdog, began + Duration::from_secs(options.seconds));
     let played = began.elapsed();
     clear(options.seed, yard, &watchdog);
     let threads_alive = threads::left_over(threads_at_start);
@@ -33,8 +33,8 @@ pub(crate) fn run(options: &Options) -> Report {
 }
 
 fn play(options: &Options, yard: &Arc<Yard>, watchdog: &Watchdog, until: Instant) {
-    let workers = options.workers.map(std::num::NonZeroUsize::get);
-    let mut threads: Vec<_> = (0..options.threads.get())
+    let workers = options.workers;
+    let mut threads: Vec<_> = (0..options.threads)
         .map(|thread| {
             let (script, yard) = (Script::new(options.seed, thread), Arc::clone(yard));
             let beat = watchdog.beat(format!("thread {thread}"));

@@ -35,3 +35,19 @@ fn a_soak_runs_with_one_worker_and_one_thread() {
     let report = run(&["--seconds", "1", "--seed", "2", "--workers", "1", "--threads", "1"]);
     assert_eq!(report["threads"], 1);
 }
+
+#[test]
+fn a_soak_that_no_machine_can_play_is_refused() {
+    for (option, value) in [
+        ("--seconds", "0"),
+        ("--seconds", "18446744073709551615"),
+        ("--workers", "0"),
+        ("--workers", "100000"),
+        ("--threads", "100000"),
+    ] {
+        let ran = Command::new(env!("CARGO_BIN_EXE_chaos")).args([option, value]).output().expect("starts");
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{option} {value}: {said}");
+        assert!(said.contains(option) && said.contains("is not in 1..="), "{said}");
+    }
+}

@@ -1,9 +1,9 @@
 //! Prints what a Prometheus server reads when it scrapes a program with a pool: `cargo run -p exposition`.
-#![allow(clippy::print_stdout, reason = "a program that shows something")]
 
 use dockhand::{BoxError, Lane, OverloadPolicy, RetryPolicy, TaskContext, Timing, WorkerPool, processor_fn};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
+use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
 /// Delivers a parcel; what goes nowhere never arrives, the rest does at the second attempt at the latest.
@@ -42,6 +42,9 @@ fn main() -> Result<(), BoxError> {
     // What the handler of `/metrics` answers.
     let mut text = String::new();
     encode(&mut text, &registry)?;
-    print!("{text}");
-    Ok(())
+    match stdout().write_all(text.as_bytes()) {
+        // Whoever read it has seen enough of it.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }

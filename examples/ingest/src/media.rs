@@ -1,6 +1,6 @@
 //! Pictures: told by their content, decoded within limits, reduced, written as thumbnails.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Cursor};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -112,7 +112,8 @@ pub(crate) fn thumbnail_name(path: &Path) -> String {
     format!("{stem}-{}.png", hex(&digest[..8]))
 }
 
-pub(crate) fn write_thumbnail(picture: &DynamicImage, target: &Path) -> Result<(), IngestError> {
+/// The thumbnail as PNG.
+pub(crate) fn encode_thumbnail(picture: &DynamicImage) -> Result<Vec<u8>, IngestError> {
     let larger = picture.width().max(picture.height()) > THUMBNAIL;
     let small = larger.then(|| picture.resize(THUMBNAIL, THUMBNAIL, FilterType::Lanczos3));
     let mut encoded = Cursor::new(Vec::new());
@@ -121,7 +122,7 @@ pub(crate) fn write_thumbnail(picture: &DynamicImage, target: &Path) -> Result<(
         .unwrap_or(picture)
         .write_to(&mut encoded, ImageFormat::Png)
         .map_err(IngestError::Encode)?;
-    fs::write(target, encoded.into_inner()).map_err(IngestError::Write)
+    Ok(encoded.into_inner())
 }
 
 #[cfg(test)]
@@ -140,10 +141,8 @@ mod tests {
         assert_eq!((picture.width, picture.height), (1000, 10));
         assert_eq!((picture.reduced.width(), picture.reduced.height()), (256, 3));
 
-        let target = tempfile::NamedTempFile::new().expect("a temporary file");
-        write_thumbnail(&picture.reduced, target.path()).expect("written");
-        let thumbnail =
-            image::load_from_memory(&fs::read(target.path()).expect("is there")).expect("a picture");
+        let encoded = encode_thumbnail(&picture.reduced).expect("encodes");
+        let thumbnail = image::load_from_memory(&encoded).expect("a picture");
         assert_eq!((thumbnail.width(), thumbnail.height()), (128, 2));
     }
 

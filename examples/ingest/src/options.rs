@@ -22,7 +22,7 @@ pub(crate) struct Options {
     #[arg(long, default_value = "1024")]
     pub(crate) capacity: NonZeroUsize,
 
-    /// Where the thumbnails go [default: a new folder among the temporary files].
+    /// Where the thumbnails go [default: a new folder among the temporary files, if there are any].
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
 
@@ -41,6 +41,10 @@ pub(crate) struct Options {
     /// How long an interrupted run may go on: seconds, or with a unit, as in 500ms or 2.5s.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Duration,
+
+    /// How often a line tells how far the run is, where there is no terminal to show it.
+    #[arg(long, default_value = "10s", value_parser = some_time, value_name = "DURATION")]
+    pub(crate) progress: Duration,
 
     /// Print the totals as one line of JSON, last.
     #[arg(long)]

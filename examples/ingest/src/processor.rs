@@ -1,8 +1,8 @@
 //! What a worker does with each job.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Seek;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use dockhand::{Processor, TaskContext};
@@ -10,8 +10,9 @@ use image::ImageFormat;
 
 use crate::digest::read_through;
 use crate::error::IngestError;
+use crate::folder::Folder;
 use crate::job::{Content, Facts, Job, NOTIFY, Notice, Preview};
-use crate::media::{PictureDecoder, format_of, thumbnail_name, write_thumbnail};
+use crate::media::{PictureDecoder, encode_thumbnail, format_of, thumbnail_name};
 use crate::notify::Notifier;
 use crate::previews::Previews;
 use crate::tally::Tally;
@@ -22,7 +23,7 @@ pub(crate) struct Ingest {
     pub(crate) decoder: PictureDecoder,
     pub(crate) notifier: Notifier,
     pub(crate) previews: Arc<Previews>,
-    pub(crate) out: PathBuf,
+    pub(crate) out: Arc<Folder>,
     pub(crate) tally: Arc<Tally>,
 }
 
@@ -46,6 +47,7 @@ impl Ingest {
     fn parse(&self, path: &Arc<Path>, cx: &Context<'_>) -> Result<(), IngestError> {
         let mut file = File::open(path).map_err(IngestError::Open)?;
         let reading = read_through(&file, cx)?;
+        self.tally.record_file(reading.bytes);
         let facts =
             |content| Facts { path: Arc::clone(path), bytes: reading.bytes, sha256: reading.sha256, content };
         if let Some(format) = format_of(path, &reading.head) {
@@ -53,7 +55,7 @@ impl Ingest {
             return self.parse_picture(file, format, facts, cx);
         }
         let facts = facts(Content::Text { lines: reading.lines, words: reading.words });
-        self.tally.record_file(&facts);
+        self.tally.record_content(facts.content);
         self.notify(Notice { facts, thumbnail: None }, cx);
         Ok(())
     }
@@ -67,7 +69,7 @@ impl Ingest {
     ) -> Result<(), IngestError> {
         let picture = self.decoder.decode(file, format)?;
         let facts = facts(Content::Picture { width: picture.width, height: picture.height });
-        self.tally.record_file(&facts);
+        self.tally.record_content(facts.content);
         let preview = Preview { facts, picture: Some(picture.reduced) };
         let is_taken = self.previews.offer(preview, cx)?;
         self.count_follow_up(is_taken);
@@ -77,7 +79,9 @@ impl Ingest {
     fn preview(&self, preview: &Preview, cx: &Context<'_>) -> Result<(), IngestError> {
         let name = thumbnail_name(&preview.facts.path);
         if let Some(picture) = &preview.picture {
-            write_thumbnail(picture, &self.out.join(&name))?;
+            let encoded = encode_thumbnail(picture)?;
+            let written = self.out.to_write().and_then(|out| fs::write(out.join(&name), encoded));
+            written.map_err(IngestError::Write)?;
             self.tally.thumbnails.add(1);
         }
         self.notify(Notice { facts: preview.facts.clone(), thumbnail: Some(name) }, cx);
@@ -99,13 +103,13 @@ impl Ingest {
 mod tests {
     use super::*;
 
-    fn ingest(out: &Path) -> Ingest {
+    fn ingest() -> Ingest {
         let notifier = Notifier::new("http://127.0.0.1:9/", 1);
         Ingest {
             decoder: PictureDecoder::default(),
             notifier,
             previews: Arc::default(),
-            out: out.to_owned(),
+            out: Folder::new(Path::new("."), None).expect("nothing to make").into(),
             tally: Arc::default(),
         }
     }
@@ -113,8 +117,8 @@ mod tests {
     #[test]
     fn a_refused_follow_up_fails_nobody_and_is_counted() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (text, ingest) = (folder.path().join("text"), ingest(folder.path()));
-        std::fs::write(&text, "two words\n").expect("writable");
+        let (text, ingest) = (folder.path().join("text"), ingest());
+        fs::write(&text, "two words\n").expect("writable");
         // A context without a pool refuses every follow-up.
         let parsed = ingest.process(&mut Job::Parse(text.into()), &TaskContext::detached());
         assert!(parsed.is_ok());
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_cannot_be_opened() {
-        let ingest = ingest(Path::new("."));
+        let ingest = ingest();
         let parsed =
             ingest.process(&mut Job::Parse(Path::new("no/such/file").into()), &TaskContext::detached());
         assert!(matches!(parsed, Err(IngestError::Open(_))));

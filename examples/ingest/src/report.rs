@@ -6,7 +6,9 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 use dockhand::metrics::{Counts, Histogram, LaneMetrics};
 use indicatif::{HumanBytes, HumanCount};
+use os_display::Quotable;
 
+use crate::plain::plain;
 use crate::summary::Summary;
 
 type Row = (&'static str, fn(&Counts) -> u64);
@@ -43,6 +45,7 @@ pub(crate) fn write(summary: &Summary, json: bool, to: &mut impl Write) -> io::R
     writeln!(to, "{}", table(summary))?;
     write_throughput(summary, to)?;
     write_losses(summary, to)?;
+    write_places(summary, to)?;
     write_letters(summary, to)?;
     if json {
         serde_json::to_writer(&mut *to, &summary.totals())?;
@@ -76,7 +79,7 @@ fn in_millis(time: Duration) -> String {
 }
 
 fn write_throughput(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
-    let (tally, files) = (&summary.tally, summary.files());
+    let (tally, files) = (&summary.tally, summary.tally.files.get());
     let seconds = summary.elapsed.as_secs_f64().max(1e-3);
     writeln!(to, "{} files, {}, in {seconds:.2} s", HumanCount(files), HumanBytes(tally.bytes.get()))?;
     let (per_second, bytes) = (files as f64 / seconds, tally.bytes.get() as f64 / seconds);
@@ -84,7 +87,8 @@ fn write_throughput(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
     let (lines, words) = (HumanCount(tally.lines.get()), HumanCount(tally.words.get()));
     writeln!(to, "text: {lines} lines, {words} words")?;
     let (pictures, thumbnails) = (tally.pictures.get(), tally.thumbnails.get());
-    writeln!(to, "pictures: {pictures}, thumbnails: {thumbnails}, in {}", summary.out.display())?;
+    let out = summary.out.as_ref().map(|out| format!(", in {}", out.maybe_quote())).unwrap_or_default();
+    writeln!(to, "pictures: {pictures}, thumbnails: {thumbnails}{out}")?;
     let (taken, refused) = summary.answered;
     writeln!(to, "endpoint: {taken} notices taken, {refused} requests answered with 503")
 }
@@ -98,7 +102,6 @@ fn write_losses(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
         ("notices given up for newer ones", tally.notices_evicted.get()),
         ("notices given up as too old", tally.notices_expired.get()),
         ("dead letters given up for newer ones", tally.letters_evicted.get()),
-        ("places that could not be looked at", tally.unreadable.get()),
     ];
     for (what, number) in others.into_iter().filter(|&(_, number)| number > 0) {
         writeln!(to, "{what}: {number}")?;
@@ -110,10 +113,25 @@ fn write_losses(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+fn write_places(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
+    let (count, named) = (summary.tally.unreadable.count(), summary.tally.unreadable.named());
+    if count == 0 {
+        return Ok(());
+    }
+    writeln!(to, "places that could not be looked at: {count}")?;
+    for (place, why) in &named {
+        writeln!(to, "  {}: {}", place.maybe_quote(), plain(why))?;
+    }
+    if count > named.len() as u64 {
+        writeln!(to, "  and {} more", count - named.len() as u64)?;
+    }
+    Ok(())
+}
+
 fn write_letters(summary: &Summary, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "dead letters: {}", summary.letters.len())?;
     for letter in &summary.letters {
-        writeln!(to, "  {}: {}: {}", letter.lane, letter.path.display(), letter.why)?;
+        writeln!(to, "  {}: {}: {}", letter.lane, letter.path.maybe_quote(), plain(&letter.why))?;
     }
     Ok(())
 }

@@ -1,20 +1,24 @@
 //! One run from the first file to the last outcome, and what Ctrl-C does to it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use dockhand::{ShutdownReport, WorkerPool};
+use os_display::Quotable;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
+use crate::INTERRUPTED;
 use crate::endpoint::Endpoint;
+use crate::folder::Folder;
 use crate::job::{Job, PARSE};
 use crate::media::PictureDecoder;
 use crate::notify::Notifier;
@@ -23,14 +27,17 @@ use crate::pool;
 use crate::previews::Previews;
 use crate::processor::Ingest;
 use crate::progress::Progress;
-use crate::summary::Summary;
+use crate::summary::{Summary, letters};
 use crate::tally::Tally;
-use crate::walk::{Walk, below};
+use crate::walk::{self, Walk};
 
 /// How often the progress is shown and the end is looked for.
 const TICK: Duration = Duration::from_millis(50);
 /// How long the walker has to notice that the pool is closed.
 const WALKER_GRACE: Duration = Duration::from_millis(500);
+
+/// The file for Prometheus, with its path.
+type Exposition<'a> = (&'a Path, File);
 
 #[derive(Debug, PartialEq)]
 enum Signal {
@@ -48,16 +55,13 @@ enum Waited {
 /// Reads the directory and says what came of it.
 pub(crate) fn run(options: &Options) -> Result<Summary> {
     let start = Instant::now();
-    let (send, signals) = mpsc::channel();
-    let interrupted = send.clone();
-    ctrlc::set_handler(move || drop(interrupted.send(Signal::Interrupted)))
-        .context("cannot listen for Ctrl-C")?;
-
     let directory = &options.directory;
-    fs::metadata(directory).with_context(|| format!("cannot read {}", directory.display()))?;
-    let out = out_folder(options)?;
-    let skip = out_below_root(options, &out)?;
+    walk::enter(directory).with_context(|| format!("cannot read {}", directory.maybe_quote()))?;
+    let out = Arc::new(Folder::new(directory, options.out.as_deref())?);
     let exposition = exposition_file(options)?;
+    // Not earlier: until here a signal ends the program by itself.
+    let (send, signals) = mpsc::channel();
+    listen(send.clone())?;
     let endpoint = Endpoint::start(options.flaky)?;
     let tally = Arc::<Tally>::default();
     let previews = Arc::<Previews>::default();
@@ -65,57 +69,63 @@ pub(crate) fn run(options: &Options) -> Result<Summary> {
         decoder: PictureDecoder::default(),
         notifier: Notifier::new(endpoint.url(), options.worker_count()),
         previews: Arc::clone(&previews),
-        out: out.clone(),
+        out: Arc::clone(&out),
         tally: Arc::clone(&tally),
     };
     let pool = pool::build(options, ingest)?;
     let walk = Walk {
         root: directory.clone(),
-        skip,
+        out: Arc::clone(&out),
         submitter: pool.submitter_for(PARSE)?,
         stop: Arc::default(),
         tally: Arc::clone(&tally),
     };
-    let mut conductor = Conductor::new(&pool, signals, &walk, previews);
+    let mut conductor = Conductor::new(&pool, signals, &walk, previews, Progress::start(options.progress));
     start_walking(walk, send)?;
     let report = conductor.conduct(options.timeout);
-    if let Some(mut file) = exposition {
-        file.write_all(exposition_of(&pool)?.as_bytes())
-            .context("cannot write the numbers for Prometheus")?;
-    }
-    Ok(Summary::collect(&pool, report, tally, endpoint.answered(), out, start.elapsed()))
+    Ok(Summary {
+        // Before the letters leave the pool, since it counts them.
+        exposed: expose(&pool, exposition),
+        letters: letters(&pool),
+        metrics: pool.metrics(),
+        still_running: report.still_running,
+        tally,
+        answered: endpoint.answered(),
+        out: out.path(),
+        interrupted: conductor.interrupted,
+        elapsed: start.elapsed(),
+    })
 }
 
-fn out_folder(options: &Options) -> Result<PathBuf> {
-    let Some(out) = &options.out else {
-        return Ok(tempfile::Builder::new().prefix("ingest-").tempdir()?.keep());
+/// Has Ctrl-C, and being told to terminate, tell the conductor; once the run has ended they end the program.
+fn listen(conductor: Sender<Signal>) -> Result<()> {
+    let handler = move || {
+        if conductor.send(Signal::Interrupted).is_err() {
+            process::exit(INTERRUPTED.into());
+        }
     };
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    Ok(out.clone())
+    ctrlc::set_handler(handler).context("cannot listen for Ctrl-C")
 }
 
 /// Made before the run: a path that cannot be written to should not cost one.
-fn exposition_file(options: &Options) -> Result<Option<File>> {
-    let create =
-        |path: &PathBuf| File::create(path).with_context(|| format!("cannot write {}", path.display()));
-    options.prometheus.as_ref().map(create).transpose()
+fn exposition_file(options: &Options) -> Result<Option<Exposition<'_>>> {
+    let Some(path) = &options.prometheus else {
+        return Ok(None);
+    };
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.maybe_quote()))?;
+    Ok(Some((path, file)))
 }
 
-/// What a scrape of the stopped pool shows.
-fn exposition_of(pool: &WorkerPool<Ingest>) -> Result<String> {
+/// Writes what a scrape of the stopped pool shows.
+fn expose(pool: &WorkerPool<Ingest>, exposition: Option<Exposition<'_>>) -> Result<()> {
+    let Some((path, mut file)) = exposition else {
+        return Ok(());
+    };
     let mut registry = Registry::default();
     registry.register_collector(Box::new(pool.collector()));
     let mut text = String::new();
     encode(&mut text, &registry)?;
-    Ok(text)
-}
-
-/// The folder for the thumbnails as the walk would meet it, so that it can pass by.
-fn out_below_root(options: &Options, out: &Path) -> Result<Option<PathBuf>> {
-    let root = &options.directory;
-    let skip = below(root, out)?;
-    ensure!(skip.as_ref() != Some(root), "--out is the directory to read");
-    Ok(skip)
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.maybe_quote()))
 }
 
 fn start_walking(walk: Walk, done: Sender<Signal>) -> std::io::Result<()> {
@@ -141,6 +151,8 @@ struct Conductor<'a> {
     stop: Arc<AtomicBool>,
     previews: Arc<Previews>,
     walked: bool,
+    /// Whether it was asked to stop before everything was done.
+    interrupted: bool,
     progress: Progress,
 }
 
@@ -150,9 +162,10 @@ impl<'a> Conductor<'a> {
         signals: Receiver<Signal>,
         walk: &Walk,
         previews: Arc<Previews>,
+        progress: Progress,
     ) -> Self {
         let stop = Arc::clone(&walk.stop);
-        Self { pool, signals, stop, previews, walked: false, progress: Progress::start() }
+        Self { pool, signals, stop, previews, walked: false, interrupted: false, progress }
     }
 
     /// A pipeline ends in three steps: the producer stops, the pool becomes idle, then it is shut
@@ -175,7 +188,8 @@ impl<'a> Conductor<'a> {
     fn drain(&mut self, timeout: Duration) -> Duration {
         self.stop.store(true, Relaxed);
         self.previews.cancel();
-        self.progress.stopping();
+        self.interrupted = true;
+        self.progress.stopping(timeout);
         let start = Instant::now();
         match self.wait(Some(timeout)) {
             Waited::Interrupted => Duration::ZERO,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dockhand::metrics::{Counts, Histogram, LaneMetrics, PoolMetrics, WorkerStatus};
-use dockhand::{DeadLetter, ShutdownReport, WorkerPool};
+use dockhand::{DeadLetter, WorkerPool};
 use serde::Serialize;
 
 use crate::error::IngestError;
-use crate::job::{Job, PARSE};
+use crate::job::Job;
 use crate::processor::Ingest;
 use crate::tally::Tally;
 
@@ -22,7 +22,12 @@ pub(crate) struct Summary {
     pub(crate) tally: Arc<Tally>,
     /// Requests that the endpoint took, and that it refused.
     pub(crate) answered: (u64, u64),
-    pub(crate) out: PathBuf,
+    /// Where the thumbnails are, if there are any.
+    pub(crate) out: Option<PathBuf>,
+    /// Whether it was asked to stop.
+    pub(crate) interrupted: bool,
+    /// Whether the numbers for Prometheus were written.
+    pub(crate) exposed: anyhow::Result<()>,
     pub(crate) elapsed: Duration,
 }
 
@@ -43,6 +48,8 @@ pub(crate) struct Totals {
     follow_ups_refused: u64,
     /// In the order in which a file passes them.
     lanes: Vec<LaneTimes>,
+    unreadable: u64,
+    interrupted: bool,
 }
 
 /// How long tasks waited for a worker, and how long a worker took.
@@ -81,27 +88,6 @@ struct PoolTotals {
 }
 
 impl Summary {
-    /// Asks the stopped pool for what it still knows.
-    pub(crate) fn collect(
-        pool: &WorkerPool<Ingest>,
-        report: ShutdownReport<Job>,
-        tally: Arc<Tally>,
-        answered: (u64, u64),
-        out: PathBuf,
-        elapsed: Duration,
-    ) -> Self {
-        let mut letters: Vec<Letter> = pool.dead_letters().drain().into_iter().map(Letter::from).collect();
-        letters.sort_by(|a, b| a.path.cmp(&b.path));
-        let still_running = report.still_running;
-        Self { metrics: pool.metrics(), letters, still_running, tally, answered, out, elapsed }
-    }
-
-    /// Files that the walker handed to the pool.
-    pub(crate) fn files(&self) -> u64 {
-        let parse = self.metrics.lanes.iter().find(|lane| lane.name == PARSE);
-        parse.map_or(0, |lane| lane.counts.accepted)
-    }
-
     /// The pool lists the last step first: it is the most urgent one.
     pub(crate) fn used_lanes(&self) -> impl Iterator<Item = &LaneMetrics> {
         self.metrics.lanes.iter().rev().filter(|lane| lane.counts.submitted > 0)
@@ -110,13 +96,22 @@ impl Summary {
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             pool: PoolTotals::from(&self.metrics.counts),
-            files: self.files(),
+            files: self.tally.files.get(),
             thumbnails: self.tally.thumbnails.get(),
             elapsed_ms: self.elapsed.as_millis(),
             follow_ups_refused: self.tally.follow_ups_refused.get(),
             lanes: self.used_lanes().map(LaneTimes::from).collect(),
+            unreadable: self.tally.unreadable.count(),
+            interrupted: self.interrupted,
         }
     }
+}
+
+/// Takes what failed for good from the pool.
+pub(crate) fn letters(pool: &WorkerPool<Ingest>) -> Vec<Letter> {
+    let mut letters: Vec<Letter> = pool.dead_letters().drain().into_iter().map(Letter::from).collect();
+    letters.sort_by(|a, b| a.path.cmp(&b.path));
+    letters
 }
 
 impl From<DeadLetter<Job, IngestError>> for Letter {

@@ -1,6 +1,7 @@
 //! The producer: a thread that finds files and offers each one to the pool.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use dockhand::{RejectReason, SubmitResult, TaskSubmitter};
 use walkdir::{DirEntry, WalkDir};
 
+use crate::folder::Folder;
 use crate::job::Job;
 use crate::processor::Ingest;
 use crate::tally::Tally;
@@ -20,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Walk {
     pub(crate) root: PathBuf,
     /// The thumbnails are no input, should they be written below the root.
-    pub(crate) skip: Option<PathBuf>,
+    pub(crate) out: Arc<Folder>,
     pub(crate) submitter: TaskSubmitter<Ingest>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) tally: Arc<Tally>,
@@ -29,16 +31,22 @@ pub(crate) struct Walk {
 impl Walk {
     /// Offers file after file until there are no more, or somebody says stop.
     pub(crate) fn run(&self) {
-        let wanted = |entry: &DirEntry| self.skip.as_deref() != Some(entry.path());
+        let wanted = |entry: &DirEntry| !self.out.is(entry.path());
         for entry in WalkDir::new(&self.root).into_iter().filter_entry(wanted) {
             match entry {
-                Ok(entry) if is_input(&entry) => {
-                    if !self.offer(Job::Parse(entry.into_path().into())) {
-                        return;
+                Ok(entry) => match kind_of(&entry) {
+                    Kind::Input if !self.offer(Job::Parse(entry.path().into())) => return,
+                    Kind::Input | Kind::Directory => {}
+                    Kind::Other => {
+                        self.tally.unreadable.add(entry.path(), "neither a file nor a directory".to_owned());
                     }
+                },
+                Err(error) => {
+                    let place = error.path().unwrap_or(&self.root).to_owned();
+                    let why =
+                        error.into_io_error().map_or("a loop of links".to_owned(), |why| why.to_string());
+                    self.tally.unreadable.add(&place, why);
                 }
-                Ok(_) => {}
-                Err(_) => self.tally.unreadable.add(1),
             }
         }
     }
@@ -57,22 +65,45 @@ impl Walk {
     }
 }
 
-/// Regular files, links to them, and links to nothing, which are for the pool to complain about.
-/// A link to a directory is not followed, so a loop is no matter; and a pipe would never end.
-fn is_input(entry: &DirEntry) -> bool {
-    let kind = entry.file_type();
-    kind.is_file()
-        || (kind.is_symlink() && fs::metadata(entry.path()).map_or(true, |target| target.is_file()))
-}
-
-/// `inner` as the walk from `root` will spell it, if it is below.
+/// Whether there is something to walk through.
 ///
 /// # Errors
 ///
-/// When one of them is not there.
-pub(crate) fn below(root: &Path, inner: &Path) -> std::io::Result<Option<PathBuf>> {
-    let (real_root, real_inner) = (root.canonicalize()?, inner.canonicalize()?);
-    Ok(real_inner.strip_prefix(real_root).ok().map(|rest| root.join(rest)))
+/// When the root is not there, is neither a file nor a directory, or there is no right to look into it.
+pub(crate) fn enter(root: &Path) -> io::Result<()> {
+    if fs::metadata(root)?.is_file() {
+        return File::open(root).map(drop);
+    }
+    fs::read_dir(root)?;
+    // A directory may be listed without the right to reach what is in it.
+    fs::metadata(root.join(".")).map(drop)
+}
+
+#[derive(Debug, PartialEq)]
+enum Kind {
+    Input,
+    /// The walk goes into it, unless it is a link to one; so a loop of links is no matter.
+    Directory,
+    /// A pipe would never end.
+    Other,
+}
+
+/// Input is a file, a link to one, and a link to nothing, which is for the pool to complain about.
+fn kind_of(entry: &DirEntry) -> Kind {
+    let mut kind = entry.file_type();
+    if kind.is_symlink() {
+        let Ok(target) = fs::metadata(entry.path()) else {
+            return Kind::Input;
+        };
+        kind = target.file_type();
+    }
+    if kind.is_file() {
+        Kind::Input
+    } else if kind.is_dir() {
+        Kind::Directory
+    } else {
+        Kind::Other
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -92,17 +123,12 @@ mod tests {
         {
             symlink(target, at(link)).expect("links work here");
         }
+        symlink("/dev/null", at("to-device")).expect("links work here");
         let entries = WalkDir::new(folder.path()).sort_by_file_name().into_iter().filter_map(Result::ok);
-        let input: Vec<_> = entries.filter(is_input).map(|entry| entry.file_name().to_owned()).collect();
+        let (other, rest): (Vec<_>, Vec<_>) = entries.partition(|entry| kind_of(entry) == Kind::Other);
+        let input = rest.iter().filter(|entry| kind_of(entry) == Kind::Input);
+        let input: Vec<_> = input.map(|entry| entry.file_name()).collect();
         assert_eq!(input, ["file", "self", "to-file", "to-nothing"]);
-    }
-
-    #[test]
-    fn a_folder_below_the_root_is_spelled_as_the_walk_does() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (root, out) = (folder.path().join("a/../a"), folder.path().join("a/out"));
-        fs::create_dir_all(&out).expect("writable");
-        assert_eq!(below(&root, &out).expect("both are there"), Some(root.join("out")));
-        assert_eq!(below(&out, &root).expect("both are there"), None);
+        assert!(other.len() == 1 && other[0].file_name() == "to-device", "{other:?}");
     }
 }

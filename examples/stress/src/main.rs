@@ -1,8 +1,9 @@
-//! Runs load scenarios for a pool and prints their figures. Ends with code 1 if something did not hold.
+//! Runs load scenarios for a pool and prints their figures. Ends with code 1 if something did not hold or the figures could
+//! not be written, and with 2 if an argument makes no sense.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that says what it found")]
 
 use clap::{Parser, ValueEnum};
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Instant;
@@ -28,28 +29,46 @@ impl FromStr for Chosen {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let all = (name == "all").then(|| Scenario::ALL.to_vec());
-        all.map_or_else(|| Scenario::from_str(name, false).map(|one| vec![one]), Ok).map(Chosen)
+        all.map_or_else(|| Scenario::from_str(name, false).map(|one| vec![one]), Ok)
+            .map(Chosen)
+            .map_err(|_| "none of steady, burst, faults, stuck, all".to_string())
     }
 }
 
 /// Whether everything held.
-fn holds(scenario: Scenario, scale: Scale) -> bool {
-    println!("{scenario:?}: {}", scenario.about(scale));
+fn holds(scenario: Scenario, scale: Scale) -> io::Result<bool> {
+    let mut out = io::stdout();
+    writeln!(out, "{scenario:?}: {}", scenario.about(scale))?;
     let began = Instant::now();
     match scenario.run(scale) {
         Ok(findings) => {
-            println!("{findings}\nTook {:.1} s.\n", began.elapsed().as_secs_f64());
-            findings.broken().is_empty()
+            writeln!(out, "{findings}\nTook {:.1} s.\n", began.elapsed().as_secs_f64())?;
+            Ok(findings.broken().is_empty())
         }
         Err(error) => {
-            eprintln!("{scenario:?} did not come to its end: {error}");
-            false
+            say(&format!("{scenario:?} did not come to its end: {error}"));
+            Ok(false)
         }
     }
 }
 
+fn say(line: &str) {
+    // Where standard error is gone the exit code still tells.
+    let _ = writeln!(io::stderr(), "stress: {line}");
+}
+
 fn main() -> ExitCode {
     let Options { scenario: Chosen(scenarios), scale } = Options::parse();
-    let broken = scenarios.into_iter().filter(|scenario| !holds(*scenario, scale)).count();
-    if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let mut code = ExitCode::SUCCESS;
+    for scenario in scenarios {
+        match holds(scenario, scale) {
+            Ok(true) => {}
+            Ok(false) => code = ExitCode::FAILURE,
+            Err(error) => {
+                say(&format!("the figures could not be written: {error}"));
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    code
 }

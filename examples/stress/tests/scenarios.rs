@@ -45,3 +45,22 @@ fn the_program_prints_its_figures_and_ends_with_success() {
     assert!(ran.status.success(), "{printed}");
     assert!(printed.contains("| named by the shutdown report"), "{printed}");
 }
+
+#[test]
+fn a_scenario_that_is_not_there_is_told_which_there_are() {
+    let ran = Command::new(env!("CARGO_BIN_EXE_stress")).arg("nonsense").output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{said}");
+    assert!(said.contains("steady, burst, faults, stuck, all"), "{said}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn figures_that_cannot_be_written_are_an_error_and_no_panic() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_stress"));
+    let ran = program.args(["stuck", "--scale", "1000"]).stdout(full).output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left") && said.lines().count() == 1, "{said}");
+}

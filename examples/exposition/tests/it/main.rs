@@ -247,3 +247,13 @@ fn the_program_prints_an_exposition_of_what_it_did() {
     assert_eq!((tasks("succeeded"), tasks("dead_lettered")), (2.0, 1.0));
     assert_eq!(exposition.number("dockhand_retries_total", &[("lane", "express")]), 3.0);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_exposition_that_cannot_be_written_is_an_error_and_no_panic() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_exposition")).stdout(full).output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left"), "{said}");
+}
