@@ -147,7 +147,7 @@ impl Pool {
     pub(super) fn insert(&self, lane: usize, due: Moment, task: impl Into<Delayed>) {
         self.has_delays.store(true, Ordering::Relaxed);
         let delays = &self.lanes[lane].delays;
-        delays.reserve(due).expect("retries have a place");
+        delays.reserve().expect("retries have a place");
         let earliest = delays.insert_reserved(due, task.into());
         if let Some(at) = earliest.map_err(|(_, refusal)| refusal).expect("retries are taken in") {
             self.timer.arm(at);

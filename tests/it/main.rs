@@ -56,3 +56,4 @@ mod support;
 mod telling;
 mod timeouts;
 mod timing;
+mod window_end;
