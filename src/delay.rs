@@ -229,6 +229,14 @@ impl<J: DelayItem> DelayQueue<J> {
         later.map(|key| key.due).min().unwrap_or(Moment::NEVER)
     }
 
+    /// How many are due. Costs a look at every entry if one is.
+    pub(crate) fn due_by(&self, now: Moment) -> usize {
+        if self.next_due() > now {
+            return 0;
+        }
+        self.heap.lock().entries.keys().filter(|key| key.due <= now).count()
+    }
+
     /// How many wait; those that have ended are not counted.
     pub(crate) fn len(&self) -> usize {
         let heap = self.heap.lock();

@@ -260,6 +260,8 @@ impl Run {
         assert_eq!(self.queue.next_due(), self.model.next());
         for now in 0..8 {
             assert_eq!(self.queue.next_due_after(at(now)), self.model.next_after(now));
+            let due = entries.iter().filter(|entry| entry.due <= now).count();
+            assert_eq!(self.queue.due_by(at(now)), due);
         }
         self.check_drops(&[]);
         self.most = self.most.max(entries.len());

@@ -51,6 +51,7 @@ mod payloads;
 mod programs;
 mod progress;
 mod shapes;
+mod standstill;
 mod status;
 mod support;
 mod telling;
