@@ -313,11 +313,15 @@ impl<P: Processor> Attempt<'_, P> {
 
     /// Keeps a place in the delay queue for a retry, so that it can be told before it is taken in.
     fn reserve(&self, plan: Plan) -> Plan {
-        let Plan::Retry(retry) = plan else { return plan };
+        let Plan::Retry(_) = plan else { return plan };
         // Relaxed: whoever is to see it sees the timer's or its own fence first.
         self.shared.has_delays.store(true, Ordering::Relaxed);
-        if let Err(refusal) = self.queue.delays.reserve(retry.due) {
-            return Plan::DeadLetter(no_room(refusal));
+        if let Err(refusal) = self.queue.delays.reserve() {
+            return if refusal == DelayRefusal::Full {
+                Plan::DeadLetter(DeadLetterReason::DelayFull)
+            } else {
+                Plan::Abandon
+            };
         }
         if self.fits_budget() {
             return plan;
@@ -402,18 +406,11 @@ impl<P: Processor> Attempt<'_, P> {
                 }
                 Rest::Gone
             }
-            // If it was cancelled since, whoever did has told it.
-            Err((waiting, refusal)) => match waiting.end(Outcome::DeadLettered) {
-                Some(job) => self.close(job, Plan::DeadLetter(no_room(refusal))),
+            // The window has ended. If it was cancelled since, whoever did has told it.
+            Err((waiting, _)) => match waiting.end(Outcome::Abandoned) {
+                Some(job) => self.close(job, Plan::Abandon),
                 None => Rest::Gone,
             },
         }
-    }
-}
-
-fn no_room(refusal: DelayRefusal) -> DeadLetterReason {
-    match refusal {
-        DelayRefusal::Full => DeadLetterReason::DelayFull,
-        DelayRefusal::Ended | DelayRefusal::Dead => DeadLetterReason::Shutdown,
     }
 }

@@ -49,8 +49,8 @@ struct Heap<J> {
     dead: usize,
     /// Places of entries that are told before they are taken in.
     reserved: usize,
-    /// Nothing that is due later is taken in: the end of the shutdown's window, the start once it is over.
-    end: Moment,
+    /// It was swept: nothing is taken in any more.
+    is_ended: bool,
 }
 
 /// What a burial has moved out, and what is the next due time now.
@@ -102,7 +102,7 @@ impl<J: DelayItem> Heap<J> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DelayRefusal {
     Full,
-    /// The pool's window ends before it would be due.
+    /// The pool has ended.
     Ended,
     /// It has ended itself in the meantime.
     Dead,
@@ -135,7 +135,7 @@ pub(crate) struct DelayQueue<J> {
 impl<J: DelayItem> DelayQueue<J> {
     pub(crate) fn new(capacity: usize) -> Self {
         DelayQueue {
-            heap: Mutex::new(Heap { entries: Entries::new(), dead: 0, reserved: 0, end: Moment::NEVER }),
+            heap: Mutex::new(Heap { entries: Entries::new(), dead: 0, reserved: 0, is_ended: false }),
             next_due: AtomicU64::new(Moment::NEVER.nanos()),
             capacity,
         }
@@ -144,7 +144,7 @@ impl<J: DelayItem> DelayQueue<J> {
     /// Takes an entry in. If it is the earliest now, the caller arms the timer for the due time in the answer.
     pub(crate) fn insert(&self, due: Moment, item: J) -> Result<Option<Moment>, (J, DelayRefusal)> {
         let mut heap = self.heap.lock();
-        if due > heap.end || heap.end == Moment::START {
+        if heap.is_ended {
             return Err((item, DelayRefusal::Ended));
         }
         if item.is_dead() {
@@ -156,10 +156,10 @@ impl<J: DelayItem> DelayQueue<J> {
         Ok(self.take_in(&mut heap, due, item))
     }
 
-    /// Keeps a place for an entry that will be due then. It counts as waiting.
-    pub(crate) fn reserve(&self, due: Moment) -> Result<(), DelayRefusal> {
+    /// Keeps a place for an entry. It counts as waiting.
+    pub(crate) fn reserve(&self) -> Result<(), DelayRefusal> {
         let mut heap = self.heap.lock();
-        if due > heap.end || heap.end == Moment::START {
+        if heap.is_ended {
             return Err(DelayRefusal::Ended);
         }
         if heap.living() >= self.capacity {
@@ -178,7 +178,7 @@ impl<J: DelayItem> DelayQueue<J> {
     pub(crate) fn insert_reserved(&self, due: Moment, item: J) -> Result<Option<Moment>, (J, DelayRefusal)> {
         let mut heap = self.heap.lock();
         heap.reserved -= 1;
-        if due > heap.end || heap.end == Moment::START {
+        if heap.is_ended {
             return Err((item, DelayRefusal::Ended));
         }
         if item.is_dead() {
@@ -229,6 +229,14 @@ impl<J: DelayItem> DelayQueue<J> {
         later.map(|key| key.due).min().unwrap_or(Moment::NEVER)
     }
 
+    /// How many are due. Costs a look at every entry if one is.
+    pub(crate) fn due_by(&self, now: Moment) -> usize {
+        if self.next_due() > now {
+            return 0;
+        }
+        self.heap.lock().entries.keys().filter(|key| key.due <= now).count()
+    }
+
     /// How many wait; those that have ended are not counted.
     pub(crate) fn len(&self) -> usize {
         let heap = self.heap.lock();
@@ -259,17 +267,11 @@ impl<J: DelayItem> DelayQueue<J> {
         Buried { moved_out, next }
     }
 
-    /// Refuses from now on what would be due after `end`; everything, if that is the start.
-    pub(crate) fn end_at(&self, end: Moment) {
-        let mut heap = self.heap.lock();
-        heap.end = heap.end.min(end);
-    }
-
     /// Refuses everything from now on and gives back what waits, with its due time, earliest first. The caller drops
     /// the items where user code may run.
     pub(crate) fn end_and_sweep(&self) -> Vec<(Moment, J)> {
         let mut heap = self.heap.lock();
-        heap.end = Moment::START;
+        heap.is_ended = true;
         let entries = replace(&mut heap.entries, Entries::new());
         entries.items().for_each(|item| heap.forget(item));
         self.publish(&heap);
@@ -381,13 +383,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_after_the_end_is_refused() {
+    fn what_comes_after_the_end_is_refused() {
         let queue = DelayQueue::new(10);
-        queue.end_at(at(20));
-        queue.end_at(at(50));
         queue.insert(at(20), 1).unwrap();
-        assert_eq!(queue.insert(at(21), 2), Err((2, DelayRefusal::Ended)));
         assert_eq!(queue.end_and_sweep(), [(at(20), 1)]);
+        assert_eq!(queue.reserve(), Err(DelayRefusal::Ended));
         assert_eq!(queue.insert(Moment::START, 3), Err((3, DelayRefusal::Ended)));
         assert_eq!(queue.next_due(), Moment::NEVER);
     }

@@ -236,8 +236,6 @@ pub enum DeadLetterReason {
     DelayFull,
     /// The lane's retries had used up their budget.
     BudgetExhausted,
-    /// The retry would have been due after the end of the shutdown.
-    Shutdown,
 }
 
 impl fmt::Display for DeadLetterReason {
@@ -247,7 +245,6 @@ impl fmt::Display for DeadLetterReason {
             DeadLetterReason::RetriesExhausted => "no retries left",
             DeadLetterReason::DelayFull => "no room for the retry",
             DeadLetterReason::BudgetExhausted => "the retry budget is used up",
-            DeadLetterReason::Shutdown => "the pool shut down before the retry",
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::processor::Processor;
 use crate::shared::Shared;
 use crate::slot::{Look, Parked, Slot, TaskResult};
 use crate::stage::Stage;
-use crate::step::AtEnd;
+use crate::step::{AtEnd, Stepped};
 use crate::task::{Outcome, TaskId, TaskStatus};
 use std::fmt;
 use std::future::Future;
@@ -223,9 +223,12 @@ impl<P: Processor> TaskHandle<P> {
         if shared.manual.is_some() && !inside::is_inside(shared.id) {
             // Waiting is running. With nothing left to run and no end of the wait, it would wait for itself.
             let answered = || shared.expire_if_late(&self.slot) || self.slot.is_resolved();
-            let found = shared.step_until(answered, || end.min(self.expiry()), AtEnd::RunOn);
-            if !found && end == Moment::NEVER {
+            let stepped = shared.step_until(answered, || end.min(self.expiry()), AtEnd::RunOn);
+            if stepped != Stepped::Held && end == Moment::NEVER {
                 return Some(Err(TaskError::WouldDeadlock));
+            }
+            if stepped == Stepped::StoodStill {
+                return None;
             }
         }
         loop {

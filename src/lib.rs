@@ -175,9 +175,9 @@
 //! A failed attempt is classified ([`classify`](PoolBuilder::classify)), and the lane's [`RetryPolicy`] says whether and when it is
 //! tried again; `max_retries(3)` is four attempts. It waits in the lane's delay queue and goes from there straight to a worker: it
 //! needs no room in the lane and holds no worker. A [`budget`](RetryPolicy::budget) keeps the retries of a lane to a share of its
-//! work, so that a service that is down is not asked four times as often. A failure without retry, room, budget or time becomes a
+//! work, so that a service that is down is not asked four times as often. A failure without retry, room or budget becomes a
 //! letter with that [reason](letter::DeadLetterReason), to be listed, repaired and requeued by somebody
-//! ([`dead_letters`](WorkerPool::dead_letters)).
+//! ([`dead_letters`](WorkerPool::dead_letters)). A task whose retry a shutdown cuts off is no letter but in its report.
 //!
 //! # Events
 //!

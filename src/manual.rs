@@ -4,6 +4,7 @@ use crate::clock::Moment;
 use crate::pool::WorkerPool;
 use crate::processor::Processor;
 use crate::shared::{Shared, Turn};
+use crate::step::Rounds;
 use std::fmt;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -16,6 +17,13 @@ use std::time::{Duration, Instant};
 /// nothing left to run answers `WouldDeadlock`. A wait without an end outlasts what another thread is in the middle of: a
 /// submit, a caller-run, a hook. The number of workers is one. A deadline that is given as an `Instant` counts from [`now`](ManualPool::now). Several threads may
 /// use it; one of them steps at a time.
+///
+/// The clock stands still while tasks run, so a task that comes back at once without end (by retries without a delay, or by
+/// submitting itself again) would keep such a call for ever. At one instant of the clock a call therefore runs at most 1,000
+/// rounds; a round has as many turns as tasks could start when it began. Then `wait_timeout`, `wait_idle` and `submit_timeout`
+/// answer as if their time was over, `wait` answers `WouldDeadlock`, [`run_until_idle`](ManualPool::run_until_idle) returns, and
+/// `shutdown` and a drop end their window: what is left is abandoned. Where tasks move the clock the timeout is the bound, as with
+/// threads.
 ///
 /// ```
 /// use dockhand::{RetryPolicy, WorkerPool, processor_fn};
@@ -124,21 +132,34 @@ impl<P: Processor> ManualPool<P> {
         }
     }
 
-    /// Runs tasks until none can start now, and says how many. The clock stands still.
+    /// Runs tasks until none can start now, and says how many. The clock stands still. What comes back without end is left after
+    /// 1,000 rounds, and [`run_one`](ManualPool::run_one) then finds it.
     ///
     /// ```
     /// # use dockhand::{WorkerPool, processor_fn};
     /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).build_manual()?;
     /// let _ = pool.submitter().submit_batch(0..5);
     /// assert_eq!(pool.run_until_idle(), 5);
-    /// # Ok::<(), dockhand::BuildError>(())
+    ///
+    /// let again = processor_fn(|n: &mut u64, cx| {
+    ///     cx.submit("default", *n + 1).into_result().map_err(|refused| refused.to_string())?;
+    ///     Ok::<(), String>(())
+    /// });
+    /// let endless = WorkerPool::builder(again).build_manual()?;
+    /// endless.submit(1).into_result()?;
+    /// assert_eq!(endless.run_until_idle(), 1000);
+    /// assert!(endless.run_one());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_until_idle(&self) -> usize {
-        let mut ran = 0;
-        while self.run_one() {
-            ran += 1;
+        let (mut rounds, mut ran) = (Rounds::new(), 0);
+        loop {
+            match self.shared().turn_in(&mut rounds) {
+                Some(Turn::Ran) => ran += 1,
+                Some(Turn::Passed) => {}
+                Some(Turn::Left | Turn::Nothing) | None => return ran,
+            }
         }
-        ran
     }
 }
 

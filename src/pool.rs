@@ -254,8 +254,12 @@ impl<P: Processor> WorkerPool<P> {
 
     /// Refuses new work, lets queued work and whatever becomes due within `timeout` run, and returns as soon as nothing
     /// is left that can still run, or at the timeout. Then running tasks are told through their context and get 100 ms;
-    /// what was not started is handed back in the report; a thread that does not come back is named there and no longer
-    /// waited for.
+    /// a thread that does not come back is named in the report and no longer waited for.
+    ///
+    /// What has not ended by then is handed back in the report as [`Abandoned`](Outcome::Abandoned), with its attempts and its
+    /// last error: what was not started, what waits for a retry, and what failed in those 100 ms. It makes no difference
+    /// whether a retry would be due later than the window or was due and found no time. What comes back after the report goes to
+    /// [`on_shed`](crate::PoolBuilder::on_shed).
     ///
     /// `Duration::ZERO` aborts, `Duration::MAX` waits as long as it takes, for tomorrow's delayed task too. May be called any number of times and from
     /// several threads: the window ends at the earliest end that any call asked for, each payload is handed out once,

@@ -14,6 +14,8 @@
 //!   hand out what was abandoned, each payload to one caller
 //! ```
 //!
+//! A retry that would be due after the window waits as any other, and nobody waits for it: the sweep hands it back.
+//!
 //! From *inside* (a task or hook of this pool) a call waits for nothing that waits for it: attempts whose thread is in
 //! `shutdown` count as blocked. Inside calls wait until only blocked attempts run; queued work is waited for only while
 //! a worker lives that is not blocked. Only calls from outside mark blocked attempts, join threads, and let go of the
@@ -59,8 +61,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(100);
 #[must_use = "what was abandoned comes back in it"]
 #[non_exhaustive]
 pub struct ShutdownReport<T> {
-    /// Tasks that did not end otherwise, with their payloads, except those that still run. Each is handed out once, to
-    /// the first call that returns after it was abandoned.
+    /// Tasks that did not end otherwise, with their payloads, attempts and last errors, except those that still run. Each is
+    /// handed out once, to the first call that returns after it was abandoned.
     pub abandoned: Vec<Shed<T>>,
     /// Threads that have not come back: named, and no longer waited for. Their late results are ignored.
     pub still_running: Vec<WorkerStatus>,
@@ -186,9 +188,6 @@ impl<P: Processor> Shared<P> {
     fn end_window_at(&self, end: Moment) {
         // Ordering: AcqRel, partner of the load in `window_end`.
         if self.window_end.fetch_min(end.nanos(), Ordering::AcqRel) > end.nanos() {
-            for lane in &self.lanes {
-                lane.delays.end_at(end);
-            }
             self.idle.tell();
         }
     }

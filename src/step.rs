@@ -18,6 +18,46 @@ pub(crate) enum AtEnd {
     Stop,
 }
 
+/// How stepping came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    /// The condition holds.
+    Held,
+    /// The time is over, or nothing will ever start.
+    Over,
+    /// Tasks come back without end, and the clock stands still.
+    StoodStill,
+}
+
+/// How many rounds one call runs at one instant.
+const MAX_ROUNDS: u32 = 1000;
+
+/// Counts what one call runs while the clock stands still, which no timeout can end. A round has as many turns as tasks could
+/// start when it began: so follow-ups may fan out, and what waits beside a task that comes back has its turn.
+pub(crate) struct Rounds {
+    at: Moment,
+    begun: u32,
+    turns_left: usize,
+}
+
+impl Rounds {
+    pub(crate) fn new() -> Self {
+        Rounds { at: Moment::START, begun: 0, turns_left: 0 }
+    }
+
+    /// Whether one more turn belongs to a round.
+    fn has_turn(&mut self, now: Moment, can_start: impl FnOnce() -> usize) -> bool {
+        if self.at != now {
+            *self = Rounds { at: now, ..Rounds::new() };
+        }
+        if self.turns_left == 0 {
+            self.turns_left = can_start();
+            self.begun += u32::from(self.turns_left > 0);
+        }
+        self.begun <= MAX_ROUNDS
+    }
+}
+
 impl<P: Processor> Shared<P> {
     /// Waits until `condition` holds or `end` has come. On a manual pool, waiting is running.
     pub(crate) fn wait_for(
@@ -27,7 +67,7 @@ impl<P: Processor> Shared<P> {
         at_end: AtEnd,
     ) -> bool {
         if self.manual.is_some() {
-            return self.step_until(condition, end, at_end);
+            return self.step_until(condition, end, at_end) == Stepped::Held;
         }
         let time_left = || {
             let end = end();
@@ -36,34 +76,37 @@ impl<P: Processor> Shared<P> {
         self.idle.wait(condition, time_left)
     }
 
-    /// Runs tasks, and moves the clock where none can start, until `condition` holds, the clock has come to `end`, or
-    /// nothing will ever start.
+    /// Runs tasks, and moves the clock where none can start, until `condition` holds, the clock has come to `end`, nothing
+    /// will ever start, or the clock stands still for too many rounds.
     pub(crate) fn step_until(
         &self,
         condition: impl Fn() -> bool,
         end: impl Fn() -> Moment,
         at_end: AtEnd,
-    ) -> bool {
+    ) -> Stepped {
+        let mut rounds = Rounds::new();
         loop {
             if condition() {
-                return true;
+                return Stepped::Held;
             }
             if inside::is_inside(self.id) {
-                return false;
+                return Stepped::Over;
             }
-            let Some(manual) = &self.manual else { return false };
+            let Some(manual) = &self.manual else { return Stepped::Over };
             // A processor may have moved the clock, so the end is looked at before each turn.
             let (now, end) = (self.clock.now(), end());
             if now > end || (now == end && at_end == AtEnd::Stop) {
-                return false;
+                return Stepped::Over;
             }
-            if self.turn() != Turn::Nothing {
-                continue;
+            match self.turn_in(&mut rounds) {
+                None => return Stepped::StoodStill,
+                Some(Turn::Nothing) => {}
+                Some(_) => continue,
             }
             // Other threads may use the pool as well: a look that one of them has outdated says nothing.
             let seen = self.quiet_words(false);
             if condition() {
-                return true;
+                return Stepped::Held;
             }
             let stepping = manual.worker.lock();
             let is_stuck = match &*stepping {
@@ -82,7 +125,7 @@ impl<P: Processor> Shared<P> {
                 continue;
             }
             if next == Moment::NEVER || now == end {
-                return false;
+                return Stepped::Over;
             }
             manual.clock.advance_to(next);
         }
@@ -111,6 +154,25 @@ impl<P: Processor> Shared<P> {
             Some(item) if is_closed() => Waited::Closed(item),
             Some(item) => Waited::TimedOut(item),
         }
+    }
+
+    /// A turn of one of the rounds; `None` after the last one.
+    pub(crate) fn turn_in(&self, rounds: &mut Rounds) -> Option<Turn> {
+        let now = self.clock.now();
+        if !rounds.has_turn(now, || self.can_start(now)) {
+            return None;
+        }
+        let turn = self.turn();
+        if turn != Turn::Nothing {
+            rounds.turns_left = rounds.turns_left.saturating_sub(1);
+        }
+        Some(turn)
+    }
+
+    /// How many tasks a turn could take now.
+    fn can_start(&self, now: Moment) -> usize {
+        let lanes = self.lanes.iter().filter(|lane| lane.has_permit());
+        lanes.map(|lane| lane.queue.len() + lane.delays.due_by(now)).sum()
     }
 
     /// One turn of a manual pool's worker on this thread. From inside, and on a pool with threads, nothing.

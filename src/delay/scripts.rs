@@ -14,14 +14,13 @@ enum Step {
     Insert(u64),
     /// Of an item that has ended on its way.
     InsertDead(u64),
-    Reserve(u64),
+    Reserve,
     Unreserve,
     InsertReserved(u64),
     InsertDeadReserved(u64),
     PopDue(u64),
     /// Of any item that was made up so far, where it may be by now.
     Bury(prop::sample::Index),
-    EndAt(u64),
     Sweep,
 }
 
@@ -32,20 +31,18 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => due.clone().prop_map(Insert),
         1 => due.clone().prop_map(InsertDead),
-        4 => due.clone().prop_map(Reserve),
+        4 => Just(Reserve),
         1 => Just(Unreserve),
         4 => due.clone().prop_map(InsertReserved),
         1 => due.clone().prop_map(InsertDeadReserved),
         5 => due.clone().prop_map(PopDue),
         6 => any::<prop::sample::Index>().prop_map(Bury),
-        // Once in a script or never: little comes after it.
-        1 => (4..12_u64).prop_map(EndAt),
     ]
 }
 
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
     (vec(any_step(), 0..80), prop::bool::weighted(0.3)).prop_map(|(mut steps, is_swept)| {
-        steps.extend(is_swept.then_some([Sweep, Insert(1), Reserve(0), PopDue(8)]).into_iter().flatten());
+        steps.extend(is_swept.then_some([Sweep, Insert(1), Reserve, PopDue(8)]).into_iter().flatten());
         steps
     })
 }
@@ -91,7 +88,7 @@ struct Entry {
 struct Model {
     entries: Vec<Entry>,
     reserved: usize,
-    end: u64,
+    is_ended: bool,
 }
 
 impl Model {
@@ -99,9 +96,9 @@ impl Model {
         self.entries.iter().filter(|entry| !entry.is_dead).count()
     }
 
-    fn refusal(&self, due: u64, is_dead: bool, needs_room: bool) -> Option<DelayRefusal> {
+    fn refusal(&self, is_dead: bool, needs_room: bool) -> Option<DelayRefusal> {
         let is_full = self.waiting() + self.reserved >= CAPACITY;
-        if due > self.end || self.end == 0 {
+        if self.is_ended {
             Some(DelayRefusal::Ended)
         } else if is_dead {
             Some(DelayRefusal::Dead)
@@ -155,7 +152,7 @@ struct Run {
 
 impl Run {
     fn new() -> Self {
-        let model = Model { entries: Vec::new(), reserved: 0, end: u64::MAX };
+        let model = Model { entries: Vec::new(), reserved: 0, is_ended: false };
         Run { queue: DelayQueue::new(CAPACITY), model, made: Vec::new(), most: 0 }
     }
 
@@ -172,7 +169,7 @@ impl Run {
         let item = self.make(is_dead);
         let id = item.id;
         self.model.reserved -= usize::from(is_reserved);
-        let expected = match self.model.refusal(due, is_dead, !is_reserved) {
+        let expected = match self.model.refusal(is_dead, !is_reserved) {
             Some(refusal) => Err((id, refusal)),
             None => Ok(self.model.take_in(due, id)),
         };
@@ -185,9 +182,9 @@ impl Run {
         assert_eq!(answer, expected);
     }
 
-    fn reserve(&mut self, due: u64) {
-        let refusal = self.model.refusal(due, false, true);
-        assert_eq!(self.queue.reserve(at(due)).err(), refusal);
+    fn reserve(&mut self) {
+        let refusal = self.model.refusal(false, true);
+        assert_eq!(self.queue.reserve().err(), refusal);
         self.model.reserved += usize::from(refusal.is_none());
     }
 
@@ -224,7 +221,7 @@ impl Run {
     }
 
     fn sweep(&mut self) {
-        self.model.end = 0;
+        self.model.is_ended = true;
         let expected: Vec<_> = self.model.entries.drain(..).map(|entry| (at(entry.due), entry.id)).collect();
         let swept: Vec<_> = self.queue.end_and_sweep();
         let swept_ids: Vec<_> = swept.iter().map(|(_, item)| item.id).collect();
@@ -245,16 +242,12 @@ impl Run {
         match step {
             Insert(due) => self.insert(due, false, false),
             InsertDead(due) => self.insert(due, true, false),
-            Reserve(due) => self.reserve(due),
+            Reserve => self.reserve(),
             Unreserve => self.unreserve(),
             InsertReserved(due) => self.insert(due, false, true),
             InsertDeadReserved(due) => self.insert(due, true, true),
             PopDue(now) => self.pop_due(now),
             Bury(which) => self.bury(which),
-            EndAt(end) => {
-                self.queue.end_at(at(end));
-                self.model.end = self.model.end.min(end);
-            }
             Sweep => self.sweep(),
         }
     }
@@ -267,6 +260,8 @@ impl Run {
         assert_eq!(self.queue.next_due(), self.model.next());
         for now in 0..8 {
             assert_eq!(self.queue.next_due_after(at(now)), self.model.next_after(now));
+            let due = entries.iter().filter(|entry| entry.due <= now).count();
+            assert_eq!(self.queue.due_by(at(now)), due);
         }
         self.check_drops(&[]);
         self.most = self.most.max(entries.len());

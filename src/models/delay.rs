@@ -30,7 +30,7 @@ fn what_is_cancelled_beside_its_insert_is_not_left_in_the_heap() {
     check(3, || {
         let queue = Arc::new(DelayQueue::new(2));
         let tracked = Tracked::new(Stage::Retrying);
-        queue.reserve(at(1)).expect("there is room");
+        queue.reserve().expect("there is room");
         let canceller = {
             let tracked = Arc::clone(&tracked);
             spawn(&queue, move |queue| cancel(queue, &tracked))

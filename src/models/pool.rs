@@ -143,11 +143,11 @@ impl Pool {
         self.lanes[lane].queue.push(task).expect("there is room");
     }
 
-    /// `attempt.rs`, `reserve` and `let_wait`. A refused retry would become a letter; no model expects one.
+    /// `attempt.rs`, `reserve` and `let_wait`. No model expects a retry to be refused.
     pub(super) fn insert(&self, lane: usize, due: Moment, task: impl Into<Delayed>) {
         self.has_delays.store(true, Ordering::Relaxed);
         let delays = &self.lanes[lane].delays;
-        delays.reserve(due).expect("retries have a place");
+        delays.reserve().expect("retries have a place");
         let earliest = delays.insert_reserved(due, task.into());
         if let Some(at) = earliest.map_err(|(_, refusal)| refusal).expect("retries are taken in") {
             self.timer.arm(at);

@@ -112,11 +112,8 @@ fn a05_a_task_that_fails_during_the_drain_reaches_a_letter_or_the_report() {
         assert_rest(&pool);
         let letters = pool.dead_letters().list();
         assert_eq!(letters.len() + report.abandoned.len(), 2);
-        let expected = match (window.is_zero(), delay > ms(5)) {
-            (true, _) => None,
-            (_, true) => Some((DeadLetterReason::Shutdown, 1)),
-            _ => Some((DeadLetterReason::RetriesExhausted, 3)),
-        };
+        let in_time = !window.is_zero() && delay == ms(5);
+        let expected = in_time.then_some((DeadLetterReason::RetriesExhausted, 3));
         assert_eq!(letters.is_empty(), expected.is_none(), "{letters:?}");
         for letter in letters {
             assert_eq!(Some((letter.reason, letter.task.attempt)), expected);

@@ -219,12 +219,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "delay: takes in what is dead",
         file: "src/delay.rs",
         find: r"        heap.reserved -= 1;
-        if due > heap.end || heap.end == Moment::START {
+        if heap.is_ended {
             return Err((item, DelayRefusal::Ended));
         }
         if item.is_dead() {",
         replace: r"        heap.reserved -= 1;
-        if due > heap.end || heap.end == Moment::START {
+        if heap.is_ended {
             return Err((item, DelayRefusal::Ended));
         }
         if item.is_dead() && false {",
