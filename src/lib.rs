@@ -62,7 +62,8 @@
 //! * **Never early, never late.** No attempt starts before its delay is over, and none at its deadline or later.
 //! * **Order.** Tasks of a lane are taken in the order in which they were queued. Lanes are taken by priority, with a rotation
 //!   that lets none starve. What is due and what is fresh alternate.
-//! * **User code** runs under no lock of the pool, may panic, and may call any method of the pool.
+//! * **User code** runs under no lock of the pool, may panic, and may call any method of the pool. So may a destructor of a
+//!   thread-local; the pool itself does not panic, so a program may be built with `panic = "abort"`. A panic of the user's ends it then.
 //!
 //! # What is lost, and what is not promised
 //!
@@ -280,6 +281,7 @@ mod inside;
 mod tally;
 mod user;
 mod clock;
+mod chance;
 mod sync;
 
 #[cfg(all(test, dockhand_loom))]

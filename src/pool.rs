@@ -1,5 +1,6 @@
 //! The pool, as its owner holds it.
 
+use crate::chance::Chance;
 use crate::clock::{Clock, ManualClock, Moment};
 use crate::config::{LaneConfig, PoolConfig, UserCode};
 use crate::dead_letter::LetterStore;
@@ -8,6 +9,7 @@ use crate::error::{RejectReason, SubmitResult, WaitError};
 use crate::event::Event;
 use crate::gate::Gate;
 use crate::idle::Idle;
+use crate::inside;
 use crate::lane::LaneQueue;
 use crate::letters::DeadLetters;
 use crate::metrics::{PoolMetrics, PoolStatus};
@@ -18,7 +20,7 @@ use crate::sleep::Sleep;
 use crate::start::Threads;
 use crate::step::AtEnd;
 use crate::submitter::TaskSubmitter;
-use crate::sync::{AtomicBool, AtomicU64, Condvar, JoinHandle, Mutex, current};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, JoinHandle, Mutex};
 use crate::task::{DEFAULT_LANE, Outcome};
 use crate::timer::Timer;
 use crate::user::Guard;
@@ -292,7 +294,7 @@ impl<P: Processor> WorkerPool<P> {
         self.shared.wait_for_ends();
         self.shared.timer.stop();
         for thread in self.ended_threads() {
-            if thread.thread().id() == current().id() {
+            if Some(thread.thread().id()) == inside::worker_thread() {
                 // A destructor of a thread-local ends the pool on a thread that has left it: no thread joins itself.
                 continue;
             }
@@ -420,6 +422,7 @@ impl<P: Processor> Shared<P> {
             grace_end: AtomicU64::new(Moment::NEVER.nanos()),
             letters: LetterStore::new(config.letter_capacity),
             guard: Guard::default(),
+            chance: Chance::new(),
             user: Mutex::new(Some(Arc::new(user))),
         }
     }

@@ -1,5 +1,6 @@
 //! What the pool's threads and handles share: the place where queues, sleep, words and counters meet.
 
+use crate::chance::Chance;
 use crate::clock::{Clock, ManualClock, Moment};
 use crate::config::{IdleStrategy, Timing, UserCode};
 use crate::dead_letter::{DeadLetter, LetterStore};
@@ -121,6 +122,7 @@ pub(crate) struct Shared<P: Processor> {
     pub(crate) grace_end: AtomicU64,
     pub(crate) letters: LetterStore<P::Payload, P::Error>,
     pub(crate) guard: Guard,
+    pub(crate) chance: Chance,
     /// Gone once the pool has come to its end.
     pub(crate) user: Mutex<Option<Arc<UserCode<P>>>>,
     /// Of a pool without threads.

@@ -156,6 +156,7 @@ fn named(name: String) -> io::Result<Builder> {
 
 /// A worker thread from its first line to its last.
 fn work<P: Processor>(shared: Arc<Shared<P>>, me: usize, startup: &Startup) {
+    inside::become_worker();
     let _inside = inside::enter_worker(shared.id, Arc::<Station<P>>::clone(&shared.workers[me].station));
     shared.sleep.bind(me);
     let Some(user) = shared.user() else {
