@@ -32,11 +32,14 @@ pub(crate) type LetterOf<P> = DeadLetter<<P as Processor>::Payload, <P as Proces
 pub(crate) struct Station<P: Processor> {
     pub(crate) runner: Runner,
     pub(crate) current: Mutex<Option<Arc<Slot<P>>>>,
+    /// The last attempt without a time that somebody saw here, and when that was: task, attempt, moment.
+    pub(crate) seen: Mutex<(u64, u32, Moment)>,
 }
 
 impl<P: Processor> Station<P> {
     pub(crate) fn new() -> Self {
-        Station { runner: Runner::new(), current: Mutex::new(None) }
+        let seen = Mutex::new((0, 0, Moment::NEVER));
+        Station { runner: Runner::new(), current: Mutex::new(None), seen }
     }
 }
 

@@ -46,6 +46,7 @@ mod limits_end;
 mod manual;
 mod manual_threads;
 mod model;
+mod operator;
 mod overload;
 mod payloads;
 mod programs;
