@@ -386,7 +386,7 @@ impl<P: Processor> Shared<P> {
         let default_lane = lanes.iter().position(|lane| lane.name == DEFAULT_LANE);
         let listens = !user.on_event.is_empty();
         let workers = (0..config.workers).map(|me| WorkerSlot {
-            name: format!("{}-{me}", config.name),
+            name: config.thread_name(me),
             station: Arc::new(Station::new()),
             tallies: lanes.iter().map(|_| Default::default()).collect(),
             times: lanes.iter().map(|_| Default::default()).collect(),

@@ -1,9 +1,10 @@
 //! What an operator looks at: how long something runs, and the names of threads.
 
 use crate::limits::Notes;
-use crate::support::{Job, LONG, Watchdog, build, builder, rounds};
+use crate::support::{Job, LONG, Watchdog, build, builder, eventually, rounds};
 use dockhand::{ManualClock, TaskId, Timing};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -78,4 +79,38 @@ fn an_attempt_is_never_said_to_have_run_longer_than_it_has() {
         }
         pool.wait_idle(LONG).unwrap();
     }
+}
+
+/// The system keeps 15 bytes of a thread's name; its number is what tells it from the others.
+#[test]
+fn threads_of_a_pool_with_a_long_name_are_told_apart_by_the_system() {
+    let _dog = Watchdog::new();
+    let names = [
+        ("image-thumbnails-of-the-shop", "image-thumbna-0", "image-thumbn-10", "image-thu-timer"),
+        // Nine bytes would end within a letter.
+        ("größenänderungen", "größenände-0", "größenänd-10", "größen-timer"),
+        ("as long as it", "as long as it-0", "as long as i-10", "as long a-timer"),
+        ("", "-0", "-10", "-timer"),
+    ];
+    for (pool, first, last, timer) in names {
+        let (tell, told) = channel();
+        let builder = builder(11).name(pool).on_worker_start(move |me| {
+            let kept = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+            let own = std::thread::current().name().unwrap().to_string();
+            tell.send((me, own, kept.trim_end().to_string())).unwrap();
+        });
+        let pool = build(builder);
+        let shown: Vec<_> = pool.status().workers.into_iter().map(|worker| worker.name).collect();
+        assert_eq!((shown[0].as_str(), shown[10].as_str()), (first, last));
+        for (me, own, kept) in told.iter().take(11) {
+            assert_eq!((own, kept), (shown[me].clone(), shown[me].clone()));
+        }
+        eventually("the timer has its name", || comms().any(|comm| comm.trim_end() == timer));
+    }
+}
+
+/// The names that the system keeps of this process's threads.
+fn comms() -> impl Iterator<Item = String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
 }
