@@ -92,6 +92,8 @@ pub(crate) struct WorkerSlot<P: Processor> {
 pub(crate) struct Shared<P: Processor> {
     /// Tells pools apart on a thread that is inside several.
     pub(crate) id: u64,
+    /// The process that its threads are in.
+    pub(crate) process: u32,
     pub(crate) idle_strategy: IdleStrategy,
     pub(crate) timing: Timing,
     /// A task is timed if its id has none of these bits.
@@ -167,6 +169,11 @@ pub(crate) enum Turn {
 impl<P: Processor> Shared<P> {
     pub(crate) fn lane_named(&self, name: &str) -> Option<usize> {
         self.lanes.iter().position(|lane| &*lane.name == name)
+    }
+
+    /// This is a forked child of the process that has the pool's threads: nothing that waits for them will come about.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.manual.is_none() && std::process::id() != self.process
     }
 
     pub(crate) fn user(&self) -> Option<Arc<UserCode<P>>> {

@@ -9,6 +9,7 @@ mod exit;
 mod exit_inside;
 mod exit_locals;
 mod exit_unwinding;
+mod fork;
 mod gone_locals;
 mod logger;
 mod memory;
