@@ -26,6 +26,7 @@ mod a13;
 mod a15;
 mod a16;
 mod a17;
+mod accepted;
 mod all_at_once;
 mod batches;
 mod budget;
