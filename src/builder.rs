@@ -238,7 +238,7 @@ impl<P: Processor> PoolBuilder<P> {
         self
     }
 
-    /// How many tasks may wait in a lane, exactly.
+    /// How many tasks may wait in a lane, exactly. Fewer than a burst brings are refused while workers are still being woken.
     ///
     /// ```
     /// use dockhand::{WorkerPool, processor_fn};

@@ -119,7 +119,7 @@ impl<E: fmt::Display> std::error::Error for Failure<E> {}
 pub enum Cause<'a, E: ?Sized> {
     /// The processor answered `Err`.
     Error(&'a E),
-    /// The processor panicked with this message.
+    /// The processor panicked with this message. [`letter`](crate::letter) shows how a program adds the place.
     Panicked(&'a str),
     /// The attempt ran longer than its lane's `attempt_timeout`, and came back with `Ok`.
     TimedOut,
