@@ -26,10 +26,9 @@ fn an_attempt_that_is_not_timed_has_run_since_it_was_first_seen_and_no_zero_is_s
                 let pool = weak.upgrade().unwrap();
                 let look = || shown.add(pool.status().workers.remove(0).running_for);
                 clock.advance(secs(5));
-                if looks_at_metrics {
-                    drop(pool.metrics())
-                } else {
-                    look()
+                match looks_at_metrics {
+                    true => drop(pool.metrics()),
+                    false => look(),
                 }
                 look();
                 clock.advance(secs(4));
