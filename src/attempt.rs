@@ -300,7 +300,7 @@ impl<P: Processor> Attempt<'_, P> {
         };
         // A classifier that panics has said nothing worth a retry.
         let decision = decision.unwrap_or(RetryDecision::GiveUp);
-        match decide(&self.queue.retry, decision, job.attempts, || self.chance()) {
+        match decide(&self.queue.retry, decision, job.attempts, || self.shared.chance.draw()) {
             Verdict::Retry(delay) if self.is_beyond_deadline(job, delay) => Plan::Expire,
             Verdict::Retry(delay) => Plan::Retry(Retry { due: self.shared.clock.now().after(delay), delay }),
             Verdict::DeadLetter(reason) => Plan::DeadLetter(reason),
@@ -339,12 +339,6 @@ impl<P: Processor> Attempt<'_, P> {
     fn fits_budget(&self) -> bool {
         let now = || self.shared.clock.now();
         self.queue.budget.as_ref().is_none_or(|budget| budget.lock().withdraw(now()))
-    }
-
-    /// Even in `[0, 1)`. The generator is thread-local and asks the system for its seed: where either fails there is no
-    /// spread.
-    fn chance(&self) -> f64 {
-        self.shared.guard.run(rand::random).unwrap_or(0.5)
     }
 
     /// Counts the end and hands over what goes on. No user code: a shutdown may be waiting for it.

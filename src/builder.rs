@@ -64,12 +64,17 @@ impl<P: Processor> WorkerPool<P> {
 }
 
 impl<P: Processor> PoolBuilder<P> {
-    /// The name of the pool; its threads are `<name>-0`, `<name>-1`, … and `<name>-timer`.
+    /// The name of the pool; its threads are `<name>-0`, `<name>-1`, … and `<name>-timer`. Linux keeps 15 bytes of a thread's
+    /// name, so a longer pool name is cut to fit before the number. A NUL character in it fails the build.
     ///
     /// ```
     /// use dockhand::{WorkerPool, processor_fn};
     /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(()))).name("mail").build()?;
     /// assert_eq!(pool.status().workers[0].name, "mail-0");
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Ok::<(), String>(())))
+    ///     .name("outgoing-mail-of-the-shop")
+    ///     .build()?;
+    /// assert_eq!(pool.status().workers[0].name, "outgoing-mail-0");
     /// # Ok::<(), dockhand::BuildError>(())
     /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -233,7 +238,7 @@ impl<P: Processor> PoolBuilder<P> {
         self
     }
 
-    /// How many tasks may wait in a lane, exactly.
+    /// How many tasks may wait in a lane, exactly. Fewer than a burst brings are refused while workers are still being woken.
     ///
     /// ```
     /// use dockhand::{WorkerPool, processor_fn};

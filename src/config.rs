@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// More threads than a process can have, and fewer than the sleep word can count.
 const MAX_WORKERS: usize = 1 << 16;
+/// How many bytes of a thread's name Linux keeps.
+const NAME_BYTES: usize = 15;
 const DEFAULT_CAPACITY: usize = 1024;
 const DEFAULT_LETTERS: usize = 1024;
 const DEFAULT_DROP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -401,6 +403,14 @@ pub(crate) struct PoolConfig {
 }
 
 impl PoolConfig {
+    /// The name of a thread: its own part whole, and as much of the pool's name as the system keeps with it.
+    pub(crate) fn thread_name(&self, part: impl fmt::Display) -> String {
+        let part = format!("-{part}");
+        let room = NAME_BYTES.saturating_sub(part.len()).min(self.name.len());
+        let end = (0..=room).rev().find(|at| self.name.is_char_boundary(*at)).unwrap_or(0);
+        format!("{}{part}", &self.name[..end])
+    }
+
     pub(crate) fn new() -> Self {
         PoolConfig {
             name: "dockhand".into(),

@@ -371,8 +371,9 @@ pub enum WaitError {
     /// The time was over first.
     #[error("the time was over first")]
     TimedOut,
-    /// The thread is in a task or hook of this pool and would wait for itself.
-    #[error("waiting for the pool from inside it would wait for itself")]
+    /// The thread is in a task or hook of this pool and would wait for itself; or the process is a forked child, which has
+    /// none of the pool's threads.
+    #[error("waiting for the pool from inside it, or in a forked child, would never end")]
     WouldDeadlock,
 }
 
@@ -401,7 +402,8 @@ pub enum TaskError<E> {
     Evicted,
     /// The pool was shut down first.
     Abandoned,
-    /// The thread is in a task or hook of the task's pool and would wait for itself.
+    /// The thread is in a task or hook of the task's pool and would wait for itself; or the process is a forked child, which
+    /// has none of the pool's threads.
     WouldDeadlock,
     /// The handle has given its answer before. Its [`status`](crate::TaskHandle::status) still says how the task ended.
     AlreadyTaken,
@@ -429,7 +431,7 @@ impl<E: fmt::Display> fmt::Display for TaskError<E> {
             TaskError::Expired => f.write_str("the task's deadline passed"),
             TaskError::Evicted => f.write_str("a newer task took the task's place"),
             TaskError::Abandoned => f.write_str("the pool was shut down first"),
-            TaskError::WouldDeadlock => f.write_str("waiting for the task here would wait for itself"),
+            TaskError::WouldDeadlock => f.write_str("waiting for the task here would never end"),
             TaskError::AlreadyTaken => f.write_str("the task's answer was taken before"),
         }
     }

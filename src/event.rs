@@ -20,8 +20,8 @@ pub struct Progress {
 
 /// Something that happened, for [`on_event`](crate::PoolBuilder::on_event).
 ///
-/// From `Started` on, the events of one task are told in order, and exactly one `Ended` comes last. `Accepted` is told by
-/// the submitting thread and not ordered against the rest, since a worker may be faster. A shutdown waits for no listener:
+/// From `Started` on, the events of one task are told in order, and exactly one `Ended` comes last. [`Accepted`](Event::Accepted) is
+/// told by the submitting thread and not ordered against the rest, since a worker may be faster. A shutdown waits for no listener:
 /// of a running task that it gives up it tells `Ended` itself, unless listeners are hearing of the task just then; whoever
 /// is telling them tells `Ended` next. Events are told where they happen, so a hook costs the thread it runs on.
 ///
@@ -50,7 +50,13 @@ pub struct Progress {
 /// ```
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A submit was accepted.
+    /// A submit was accepted. Told on the submitting thread, once the task can be taken and before the submit returns; by one
+    /// thread in the order of its submits.
+    ///
+    /// It holds the task back for nobody: a worker may tell `Started`, and all the rest up to `Ended`, before it or meanwhile. A
+    /// listener that keeps a table of tasks makes an entry at whichever it hears first. What was run by its caller was not
+    /// accepted; a replayed letter is accepted as a new task. Not told of a submit that is nested eight deep in hooks of others,
+    /// nor when a shutdown has let go of the listeners meanwhile.
     Accepted {
         /// The task.
         task: &'a TaskInfo,

@@ -134,6 +134,7 @@ pub enum Cause<'a, E: ?Sized> {
     /// The processor answered `Err`.
     Error(&'a E),
     /// The processor panicked with this message. Of one beyond 4,096 bytes the beginning is kept, with its length.
+    /// [`letter`](crate::letter) shows how a program adds the place.
     Panicked(&'a str),
     /// The attempt ran longer than its lane's `attempt_timeout`, and came back with `Ok`.
     TimedOut,

@@ -236,7 +236,9 @@ impl<P: Processor> TaskHandle<P> {
                 Look::Ready(result) => return Some(result),
                 Look::Gone => return Some(Err(TaskError::AlreadyTaken)),
                 Look::NotYet if shared.expire_if_late(&self.slot) => continue,
-                Look::NotYet if inside::is_inside(shared.id) => return Some(Err(TaskError::WouldDeadlock)),
+                Look::NotYet if inside::is_inside(shared.id) || shared.is_forked() => {
+                    return Some(Err(TaskError::WouldDeadlock));
+                }
                 Look::NotYet => {}
             }
             if shared.clock.now() >= end {

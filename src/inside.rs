@@ -5,9 +5,9 @@
 //! submit also counts as depth, over all pools: a hook that submits into a full lane whose policy runs a hook would
 //! recurse without end.
 
-use crate::sync::thread_local;
+use crate::sync::{ThreadId, current, thread_local};
 use crate::word::HasRunner;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ thread_local! {
     /// Without a destructor of its own: those of other thread-locals may use the pool, and whatever they run is inside.
     static FRAMES: RefCell<ManuallyDrop<Vec<Frame>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
     static CLEARING: Clearing = const { Clearing };
+    /// Set for good on a worker's thread.
+    static WORKER: Cell<Option<ThreadId>> = const { Cell::new(None) };
 }
 
 /// Frees the memory of the frames at the end of the thread.
@@ -38,13 +40,13 @@ struct Clearing;
 
 impl Drop for Clearing {
     fn drop(&mut self) {
-        // Under shuttle, which destroys every thread-local, they may be gone.
-        let _ = FRAMES.try_with(|frames| free_if_empty(&mut frames.borrow_mut()));
+        with_frames(free_if_empty);
     }
 }
 
-fn with_frames<R>(f: impl FnOnce(&mut Vec<Frame>) -> R) -> R {
-    FRAMES.with(|frames| f(&mut frames.borrow_mut()))
+/// `None` where the system destroys thread-locals that have no destructor.
+fn with_frames<R>(f: impl FnOnce(&mut Vec<Frame>) -> R) -> Option<R> {
+    FRAMES.try_with(|frames| f(&mut frames.borrow_mut())).ok()
 }
 
 /// Where frames are left, `exit` was called inside, and the process ends.
@@ -74,6 +76,17 @@ fn enter(frame: Frame) -> Guard {
     Guard(PhantomData)
 }
 
+/// The thread that a worker has for life, even if it has left the pool; `None` on any other. The standard library's answer
+/// is not to be had once its own thread-local is gone.
+pub(crate) fn worker_thread() -> Option<ThreadId> {
+    WORKER.try_with(Cell::get).ok().flatten()
+}
+
+/// This thread is for life a worker's.
+pub(crate) fn become_worker() {
+    let _ = WORKER.try_with(|worker| worker.set(Some(current().id())));
+}
+
 /// This thread is a worker of `pool`.
 pub(crate) fn enter_worker(pool: u64, runner: Arc<dyn HasRunner>) -> Guard {
     enter(Frame { pool, entry: Entry::Worker, runner: Some(runner) })
@@ -86,11 +99,13 @@ pub(crate) fn enter_submit(pool: u64, runner: Option<Arc<dyn HasRunner>>) -> Gua
 
 /// How many submits deep this thread is in user code.
 pub(crate) fn depth() -> usize {
-    with_frames(|frames| frames.iter().filter(|frame| frame.entry == Entry::Submit).count())
+    let depth = with_frames(|frames| frames.iter().filter(|frame| frame.entry == Entry::Submit).count());
+    // Where nobody can tell, no policy acts.
+    depth.unwrap_or(MAX_DEPTH)
 }
 
 pub(crate) fn is_inside(pool: u64) -> bool {
-    with_frames(|frames| frames.iter().any(|frame| frame.pool == pool))
+    with_frames(|frames| frames.iter().any(|frame| frame.pool == pool)).unwrap_or(false)
 }
 
 /// The runners of `pool` that this thread is; they cannot go on while it waits.
@@ -99,6 +114,7 @@ pub(crate) fn runners(pool: u64) -> Vec<Arc<dyn HasRunner>> {
         let own = frames.iter().filter(|frame| frame.pool == pool);
         own.filter_map(|frame| frame.runner.clone()).collect()
     })
+    .unwrap_or_default()
 }
 
 #[cfg(all(test, not(dockhand_loom)))]

@@ -62,7 +62,8 @@
 //! * **Never early, never late.** No attempt starts before its delay is over, and none at its deadline or later.
 //! * **Order.** Tasks of a lane are taken in the order in which they were queued. Lanes are taken by priority, with a rotation
 //!   that lets none starve. What is due and what is fresh alternate.
-//! * **User code** runs under no lock of the pool, may panic, and may call any method of the pool.
+//! * **User code** runs under no lock of the pool, may panic, and may call any method of the pool. So may a destructor of a
+//!   thread-local; the pool itself does not panic, so a program may be built with `panic = "abort"`. A panic of the user's ends it then.
 //!
 //! # What is lost, and what is not promised
 //!
@@ -70,6 +71,7 @@
 //!   is true of a normal exit too.
 //! * With retries a task may run more than once; without (the default) at most once.
 //! * Nothing interrupts a processor that does not come back; a timeout or a shutdown asks, names it, and goes on.
+//! * A pool does not survive a fork: a child's submits are accepted and never run; see [`WorkerPool`].
 //! * Numbers add up at quiet moments only.
 //! * A full lane refuses nothing to the others, but without a limit its tasks may occupy every worker.
 //!
@@ -140,7 +142,9 @@
 //! Work that computes wants as many workers as there are cores, the default. Work that waits (disks, services) wants more: tasks per
 //! second times seconds per task is how many run at a time, and half as many more leave room for bursts. A queue is a wait: as
 //! many tasks as `workers * acceptable wait / time per task`, which [`queue_capacity_for`](PoolBuilder::queue_capacity_for) computes
-//! for a lane that all workers serve. A longer queue gets no more work done; it only says "no" later. The first declared lane is the
+//! for a lane that all workers serve. A longer queue gets no more work done; it only says "no" later. A shorter one than a burst
+//! refuses while workers are idle: a thread submits hundreds of tasks in the time in which a sleeping worker is woken. So a queue
+//! holds the largest burst too, or the burst comes by [`submit_timeout`](TaskSubmitter::submit_timeout). The first declared lane is the
 //! most urgent, and `"default"` the least unless it is declared.
 //!
 //! # Limits
@@ -177,7 +181,8 @@
 //! needs no room in the lane and holds no worker. A [`budget`](RetryPolicy::budget) keeps the retries of a lane to a share of its
 //! work, so that a service that is down is not asked four times as often. A failure without retry, room or budget becomes a
 //! letter with that [reason](letter::DeadLetterReason), to be listed, repaired and requeued by somebody
-//! ([`dead_letters`](WorkerPool::dead_letters)). A task whose retry a shutdown cuts off is no letter but in its report.
+//! ([`dead_letters`](WorkerPool::dead_letters)). The letter of a panic has its message; [`letter`] shows how a program adds the place.
+//! A task whose retry a shutdown cuts off is no letter but in its report.
 //!
 //! # Events
 //!
@@ -292,6 +297,7 @@ mod inside;
 mod tally;
 mod user;
 mod clock;
+mod chance;
 mod sync;
 
 #[cfg(all(test, dockhand_loom))]
@@ -330,6 +336,47 @@ pub use task::{Outcome, Shed, TaskId, TaskInfo, TaskStatus};
 mod readme {}
 
 /// Dead letters: the store and what is known of each.
+///
+/// # The place of a panic
+///
+/// The letter of a panic has its message and not its place: of that only the program's panic hook hears. A hook that keeps it for
+/// its thread lets a processor add it:
+///
+/// ```
+/// use dockhand::{WorkerPool, processor_fn};
+/// use std::cell::RefCell;
+/// use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+/// use std::time::Duration;
+///
+/// thread_local! {
+///     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+/// }
+///
+/// // Once, in `main`.
+/// let before = take_hook();
+/// set_hook(Box::new(move |info| {
+///     let text = info.to_string(); // "panicked at src/main.rs:7:5:", and the message
+///     let _ = LAST.try_with(|last| last.replace(text));
+///     before(info);
+/// }));
+///
+/// /// Runs `work`. A panic in it goes on, with its place in the message, and no hook hears of it again.
+/// fn with_place<R>(work: impl FnOnce() -> R) -> R {
+///     let caught = catch_unwind(AssertUnwindSafe(work));
+///     caught.unwrap_or_else(|_| resume_unwind(Box::new(LAST.try_with(RefCell::take).unwrap_or_default())))
+/// }
+///
+/// let stock = [3, 1, 2];
+/// let pool = WorkerPool::builder(processor_fn(move |item: &mut usize, _cx| {
+///     with_place(|| Ok::<u32, String>(stock[*item]))
+/// }))
+/// .build()?;
+/// pool.submit(7).into_result()?;
+/// pool.wait_idle(Duration::from_secs(10))?;
+/// let error = &pool.dead_letters().list()[0].error;
+/// assert!(error.contains(".rs:") && error.contains("index out of bounds"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod letter {
     pub use crate::dead_letter::{LetterFate, LetterInfo};
     pub use crate::failure::DeadLetterReason;

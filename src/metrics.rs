@@ -205,11 +205,13 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerStatus {
-    /// The name of its thread.
+    /// The name of its thread, as the system shows it; see [`name`](crate::PoolBuilder::name).
     pub name: String,
     /// The task it has, if any.
     pub task: Option<TaskInfo>,
-    /// How long the attempt has been running; of one that is not timed, since it was first seen here.
+    /// How long the attempt has been running. Of one that is not timed (see [`Timing`](crate::Timing)) a lower bound: the
+    /// time since `status`, `metrics` or a shutdown first saw it, and `None` at that first look. A task of a lane with an
+    /// `attempt_timeout`, or of a pool with a listener, is always timed.
     pub running_for: Option<Duration>,
     /// How long ago it reported progress, if it has.
     pub since_progress: Option<Duration>,

@@ -1,5 +1,6 @@
 //! The pool, as its owner holds it.
 
+use crate::chance::Chance;
 use crate::clock::{Clock, ManualClock, Moment};
 use crate::config::{LaneConfig, PoolConfig, UserCode};
 use crate::dead_letter::LetterStore;
@@ -8,6 +9,7 @@ use crate::error::{RejectReason, SubmitResult, WaitError};
 use crate::event::Event;
 use crate::gate::Gate;
 use crate::idle::Idle;
+use crate::inside;
 use crate::lane::LaneQueue;
 use crate::letters::DeadLetters;
 use crate::metrics::{PoolMetrics, PoolStatus};
@@ -18,7 +20,7 @@ use crate::sleep::Sleep;
 use crate::start::Threads;
 use crate::step::AtEnd;
 use crate::submitter::TaskSubmitter;
-use crate::sync::{AtomicBool, AtomicU64, Condvar, JoinHandle, Mutex, current};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, JoinHandle, Mutex};
 use crate::task::{DEFAULT_LANE, Outcome};
 use crate::timer::Timer;
 use crate::user::Guard;
@@ -35,6 +37,14 @@ use std::time::Duration;
 /// [`shutdown`](WorkerPool::shutdown) with the builder's `drop_timeout`, so it may block that long; what is left goes to
 /// [`on_shed`](crate::PoolBuilder::on_shed). A pool in a `static` is never dropped: what is queued when the process ends is
 /// lost. On a thread of an async runtime call `shutdown` where blocking is allowed (`spawn_blocking`) before the drop.
+///
+/// # After a fork
+///
+/// A forked child has the pool's memory and none of its threads: a submit there is accepted and never runs, since asking for the
+/// process would cost each submit a system call. What would wait says so at once: [`wait_idle`](WorkerPool::wait_idle) and
+/// [`TaskHandle::wait`](crate::TaskHandle::wait) with `WouldDeadlock`, a full lane without its timeout, and a shutdown or drop hands
+/// back what waits. A lock that another thread held at the fork stays locked, so a child builds a pool of its own and forgets
+/// (`std::mem::forget`) the one it was given.
 ///
 /// ```
 /// use dockhand::{WorkerPool, processor_fn};
@@ -210,7 +220,8 @@ impl<P: Processor> WorkerPool<P> {
     /// others submit; a paused lane that holds something, or a task that is due tomorrow, keeps it from coming.
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`]; [`WaitError::WouldDeadlock`] on a thread that is in a task or hook of this pool.
+    /// [`WaitError::TimedOut`]; [`WaitError::WouldDeadlock`] on a thread that is in a task or hook of this pool, and in a
+    /// forked child.
     ///
     /// # Blocking
     /// Up to `timeout`; `Duration::MAX` waits as long as it takes.
@@ -226,7 +237,7 @@ impl<P: Processor> WorkerPool<P> {
     /// ```
     pub fn wait_idle(&self, timeout: Duration) -> Result<(), WaitError> {
         let shared = &*self.shared;
-        if shared.caller().is_inside() {
+        if shared.caller().is_inside() || shared.is_forked() {
             return Err(WaitError::WouldDeadlock);
         }
         let deadline = shared.clock.now().after(timeout);
@@ -296,8 +307,9 @@ impl<P: Processor> WorkerPool<P> {
         self.shared.wait_for_ends();
         self.shared.timer.stop();
         for thread in self.ended_threads() {
-            if thread.thread().id() == current().id() {
-                // A destructor of a thread-local ends the pool on a thread that has left it: no thread joins itself.
+            if Some(thread.thread().id()) == inside::worker_thread() || self.shared.is_forked() {
+                // A destructor of a thread-local ends the pool on a thread that has left it: no thread joins itself. Nor one
+                // of another process.
                 continue;
             }
             // No panic gets out of a worker or the timer: what is the user's runs in the guard there.
@@ -388,13 +400,14 @@ impl<P: Processor> Shared<P> {
         let default_lane = lanes.iter().position(|lane| lane.name == DEFAULT_LANE);
         let listens = !user.on_event.is_empty();
         let workers = (0..config.workers).map(|me| WorkerSlot {
-            name: format!("{}-{me}", config.name),
+            name: config.thread_name(me),
             station: Arc::new(Station::new()),
             tallies: lanes.iter().map(|_| Default::default()).collect(),
             times: lanes.iter().map(|_| Default::default()).collect(),
         });
         Shared {
             id: POOLS.fetch_add(1, Ordering::Relaxed),
+            process: std::process::id(),
             idle_strategy: config.idle,
             timing: config.timing,
             timing_mask: config.timing.mask(),
@@ -424,6 +437,7 @@ impl<P: Processor> Shared<P> {
             grace_end: AtomicU64::new(Moment::NEVER.nanos()),
             letters: LetterStore::new(config.letter_capacity),
             guard: Guard::default(),
+            chance: Chance::new(),
             user: Mutex::new(Some(Arc::new(user))),
         }
     }

@@ -1,5 +1,6 @@
 //! What the pool's threads and handles share: the place where queues, sleep, words and counters meet.
 
+use crate::chance::Chance;
 use crate::clock::{Clock, ManualClock, Moment};
 use crate::config::{IdleStrategy, Timing, UserCode};
 use crate::dead_letter::{DeadLetter, LetterStore};
@@ -32,11 +33,14 @@ pub(crate) type LetterOf<P> = DeadLetter<<P as Processor>::Payload, <P as Proces
 pub(crate) struct Station<P: Processor> {
     pub(crate) runner: Runner,
     pub(crate) current: Mutex<Option<Arc<Slot<P>>>>,
+    /// The last attempt without a time that somebody saw here, and when that was: task, attempt, moment.
+    pub(crate) seen: Mutex<(u64, u32, Moment)>,
 }
 
 impl<P: Processor> Station<P> {
     pub(crate) fn new() -> Self {
-        Station { runner: Runner::new(), current: Mutex::new(None) }
+        let seen = Mutex::new((0, 0, Moment::NEVER));
+        Station { runner: Runner::new(), current: Mutex::new(None), seen }
     }
 }
 
@@ -89,6 +93,8 @@ pub(crate) struct WorkerSlot<P: Processor> {
 pub(crate) struct Shared<P: Processor> {
     /// Tells pools apart on a thread that is inside several.
     pub(crate) id: u64,
+    /// The process that its threads are in.
+    pub(crate) process: u32,
     pub(crate) idle_strategy: IdleStrategy,
     pub(crate) timing: Timing,
     /// A task is timed if its id has none of these bits.
@@ -122,6 +128,7 @@ pub(crate) struct Shared<P: Processor> {
     pub(crate) grace_end: AtomicU64,
     pub(crate) letters: LetterStore<P::Payload, P::Error>,
     pub(crate) guard: Guard,
+    pub(crate) chance: Chance,
     /// Gone once the pool has come to its end.
     pub(crate) user: Mutex<Option<Arc<UserCode<P>>>>,
     /// Of a pool without threads.
@@ -163,6 +170,11 @@ pub(crate) enum Turn {
 impl<P: Processor> Shared<P> {
     pub(crate) fn lane_named(&self, name: &str) -> Option<usize> {
         self.lanes.iter().position(|lane| &*lane.name == name)
+    }
+
+    /// This is a forked child of the process that has the pool's threads: nothing that waits for them will come about.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.manual.is_none() && std::process::id() != self.process
     }
 
     pub(crate) fn user(&self) -> Option<Arc<UserCode<P>>> {

@@ -161,10 +161,7 @@ impl<P: Processor> Shared<P> {
             }
             self.idle.tell();
             // A report says how long at least an attempt has run that is not timed.
-            let now = self.clock.now().nanos();
-            for station in self.stations() {
-                station.runner.first_seen(now);
-            }
+            drop(self.running());
             telling.tell(&Event::ShutdownBegun);
         }
     }

@@ -95,16 +95,32 @@ impl<P: Processor> Shared<P> {
     }
 
     /// How many attempts run now, by lane. One look at each runner's word, so never more than there are runners.
-    fn running(&self) -> Vec<u64> {
+    pub(crate) fn running(&self) -> Vec<u64> {
         let mut running = vec![0; self.lanes.len()];
         for station in self.stations() {
             let runner = &station.runner;
             let runs = runner.word.read().phase() == Phase::Run;
             if let Some(now) = runner.running().filter(|_| runs) {
                 running[now.lane] += 1;
+                let _ = self.has_run_since(&station, now);
             }
         }
         running
+    }
+
+    /// When the attempt started, or for one that is not timed, when it was first seen: nothing at that look.
+    fn has_run_since(&self, station: &Station<P>, now: Running) -> Option<Moment> {
+        if now.since != 0 {
+            return Some(Moment::from_nanos(now.since));
+        }
+        let mut seen = station.seen.lock();
+        let (task, attempt, at) = *seen;
+        if (task, attempt) == (now.task, now.attempt) {
+            return Some(at);
+        }
+        // The clock is read after the attempt was seen, so that it has started by then.
+        *seen = (now.task, now.attempt, self.clock.now());
+        None
     }
 
     /// What was accepted, and how much of it is queued. Under the drain's lock: what lies in a queue once the pool is
@@ -150,16 +166,13 @@ impl<P: Processor> Shared<P> {
         let Some((running, task)) = self.running_task(station) else {
             return WorkerStatus { name, task: None, running_for: None, since_progress: None };
         };
-        let since = match running.since {
-            // An attempt that is not timed has run since it was first seen, at the least.
-            0 => station.runner.first_seen(now.nanos()),
-            since => since,
-        };
+        let ran = self.has_run_since(station, running).map(|since| now.since(since));
         let progress = Some(running.progress).filter(|at| *at != 0);
         WorkerStatus {
             name,
             task: Some(task),
-            running_for: Some(now.since(Moment::from_nanos(since))),
+            // Of what is not timed, a zero would only say that it was seen just now.
+            running_for: ran.filter(|ran| running.since != 0 || !ran.is_zero()),
             since_progress: progress.map(|at| now.since(Moment::from_nanos(at))),
         }
     }

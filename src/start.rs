@@ -129,8 +129,13 @@ fn start_all<P: Processor>(
     startup: &Arc<Startup>,
     threads: &mut Threads,
 ) -> io::Result<()> {
+    // The standard library panics on a name that the system cannot hold.
+    if config.name.contains('\0') {
+        let what = "the pool's name contains a NUL character";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
     for me in 0..config.workers {
-        let builder = named(shared.workers[me].name.clone())?;
+        let builder = Builder::new().name(shared.workers[me].name.clone());
         let builder = match config.stack_size {
             Some(bytes) => builder.stack_size(bytes),
             None => builder,
@@ -140,22 +145,14 @@ fn start_all<P: Processor>(
         threads.workers.push(Some(thread));
     }
     let timed = Arc::clone(shared);
-    let builder = named(format!("{}-timer", config.name))?;
+    let builder = Builder::new().name(config.thread_name("timer"));
     threads.timer = Some(builder.spawn(move || timed.timer.run(&*timed))?);
     Ok(())
 }
 
-/// The standard library panics on a name that the system cannot hold.
-fn named(name: String) -> io::Result<Builder> {
-    if name.contains('\0') {
-        let what = "the pool's name contains a NUL character";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-    }
-    Ok(Builder::new().name(name))
-}
-
 /// A worker thread from its first line to its last.
 fn work<P: Processor>(shared: Arc<Shared<P>>, me: usize, startup: &Startup) {
+    inside::become_worker();
     let _inside = inside::enter_worker(shared.id, Arc::<Station<P>>::clone(&shared.workers[me].station));
     shared.sleep.bind(me);
     let Some(user) = shared.user() else {

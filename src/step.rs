@@ -69,6 +69,9 @@ impl<P: Processor> Shared<P> {
         if self.manual.is_some() {
             return self.step_until(condition, end, at_end) == Stepped::Held;
         }
+        if self.is_forked() {
+            return condition();
+        }
         let time_left = || {
             let end = end();
             if self.clock.now() < end { Ok(self.clock.instant(end)) } else { Err(TimeOver) }

@@ -244,7 +244,9 @@ impl<P: Processor> Shared<P> {
         let answer =
             match self.lanes[lane].queue.push(Task { id, deadline, stamp, body: Body::Inline(payload) }) {
                 Ok(()) => self.settle_pushed(lane, id, stamp),
-                Err(task) if inside::is_inside(self.id) => self.overloaded(lane, task, policy),
+                Err(task) if inside::is_inside(self.id) || self.is_forked() => {
+                    self.overloaded(lane, task, policy)
+                }
                 Err(task) => self.wait_for_room(lane, task, policy, timeout),
             };
         self.tell_answer(lane, None, &answer);

@@ -21,7 +21,7 @@ mod real {
     pub(crate) use crossbeam::queue::ArrayQueue;
     pub(crate) use parking_lot::{Mutex, MutexGuard};
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-    pub(crate) use std::thread::{Builder, JoinHandle, current, yield_now};
+    pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current, yield_now};
     pub(crate) use std::thread_local;
 
     use std::sync::OnceLock;
@@ -93,7 +93,7 @@ mod model {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub(crate) use loom::thread::yield_now;
     // The models start their threads themselves, and have no time.
-    pub(crate) use std::thread::{Builder, JoinHandle, current};
+    pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current};
     pub(crate) use std::thread_local;
 
     use std::time::Instant;

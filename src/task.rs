@@ -42,15 +42,18 @@ impl TaskId {
         thread_local! {
             static NEXT: Cell<u64> = const { Cell::new(0) };
         }
-        NEXT.with(|next| {
+        let new_block = || BLOCKS.fetch_add(1, Ordering::Relaxed) * Self::BLOCK;
+        let next = NEXT.try_with(|next| {
             let mut id = next.get();
             if id % Self::BLOCK == 0 {
-                id = BLOCKS.fetch_add(1, Ordering::Relaxed) * Self::BLOCK;
+                id = new_block();
             }
             next.set(id + 1);
-            // Block numbers start at 1, so no id is 0 before the counter has gone through 2^54 blocks.
-            TaskId(NonZeroU64::new(id).unwrap_or(NonZeroU64::MIN))
-        })
+            id
+        });
+        // Where the thread's own is gone, a block for one id. Block numbers start at 1, so no id is 0 before the counter has
+        // gone through 2^54 blocks.
+        TaskId(NonZeroU64::new(next.unwrap_or_else(|_| new_block())).unwrap_or(NonZeroU64::MIN))
     }
 
     #[inline]

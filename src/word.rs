@@ -326,12 +326,6 @@ impl Runner {
         self.progress.store(now, Ordering::Relaxed);
     }
 
-    /// For an attempt that is not timed: it has run since this look at the least.
-    pub(crate) fn first_seen(&self, now: u64) -> u64 {
-        let seen = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        seen.map_or_else(|since| since, |_| now)
-    }
-
     pub(crate) fn block(&self) {
         // Ordering: the telling that follows goes through the lock of the waiters.
         self.blocked.fetch_add(1, Ordering::AcqRel);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[&[&str]] = &[
     // What needs nothing of the crate.
     &["sync"],
-    &["clock", "user", "task", "options", "histogram"],
+    &["chance", "clock", "user", "task", "options", "histogram"],
     // One protocol each, and numbers.
     &[
         "sleep", "word", "gate", "idle", "room", "drain", "timer", "permits", "stage", "tally", "ages",

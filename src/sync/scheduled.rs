@@ -8,7 +8,7 @@
 //! deadline that is the last hope of a thread always comes, and a wait without a deadline that nobody ends is a deadlock.
 
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-pub(crate) use shuttle::thread::{Builder, JoinHandle, current, yield_now};
+pub(crate) use shuttle::thread::{Builder, JoinHandle, ThreadId, current, yield_now};
 pub(crate) use shuttle::thread_local;
 
 use shuttle::rand::{Rng, thread_rng};

@@ -1,6 +1,7 @@
 //! Destructors of thread-locals, which run at the end of a thread and in `exit`, when what the library keeps for the
 //! thread may be gone.
 
+use crate::at_end::{at_end, outlive_what_follows};
 use crate::child::{Start, tell};
 use crate::exit::{CODE, MARGIN, QUEUED, occupy, one_worker, queue_up};
 use crate::support::{Gate, Job, LONG, Pool, accepted, assert_rest, builder, ms, plugged};
@@ -8,7 +9,6 @@ use dockhand::{
     CancelOutcome, Closure, Closures, Event, Lane, Outcome, OverloadPolicy, RejectReason, RetryPolicy,
     SubmitResult, TaskOptions, WaitError, WorkerPool,
 };
-use std::cell::RefCell;
 use std::process;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
@@ -18,34 +18,9 @@ use std::time::{Duration, Instant};
 const WINDOW: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_millis(100);
 
-thread_local! {
-    static AT_END: RefCell<Option<Deferred>> = const { RefCell::new(None) };
-}
-
-struct Deferred(Option<Box<dyn FnOnce()>>);
-
-impl Drop for Deferred {
-    fn drop(&mut self) {
-        // A panic in a destructor of a thread-local aborts the process.
-        if let Some(run) = self.0.take() {
-            run();
-        }
-    }
-}
-
-/// Has a destructor of this thread run it.
-fn at_end(run: impl FnOnce() + 'static) {
-    AT_END.set(Some(Deferred(Some(Box::new(run)))));
-}
-
-/// Thread-locals are destroyed in the reverse order of their first uses, so what is used first outlives the rest.
-fn outlive_what_follows() {
-    AT_END.with(|_| ());
-}
-
 #[test]
 fn a_destructor_may_use_a_pool() {
-    for outlives in ["all", "the generator", "nothing"] {
+    for outlives in ["all", "nothing"] {
         let Some(ended) = Start::given(outlives).run(use_a_pool_in_a_destructor) else { return };
         ended.assert_code(0);
         assert_eq!(ended.told(), ["used"], "{ended}");
@@ -64,10 +39,6 @@ fn use_a_pool_in_a_destructor(outlives: &str) {
             outlive_what_follows();
         }
         assert!(matches!(here.submit(Job::ok()), SubmitResult::CallerRun(_)));
-        if outlives == "the generator" {
-            outlive_what_follows();
-        }
-        // The delay of its retry is spread by a generator of this thread.
         assert!(matches!(here.submit(Job::fail()), SubmitResult::CallerRun(_)));
         at_end(move || use_up(pool, &plug));
     });
