@@ -36,6 +36,7 @@ mod full_length;
 mod futures;
 mod fuzz;
 mod handles;
+mod hints;
 mod idle_cost;
 mod keys;
 mod lanes;
