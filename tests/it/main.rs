@@ -51,6 +51,7 @@ mod overload;
 mod payloads;
 mod programs;
 mod progress;
+mod replays;
 mod shapes;
 mod status;
 mod support;
