@@ -35,6 +35,7 @@ mod events_pool;
 mod full_length;
 mod futures;
 mod fuzz;
+mod growth;
 mod handles;
 mod hints;
 mod idle_cost;
