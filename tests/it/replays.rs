@@ -119,6 +119,18 @@ fn a_replay_starts_the_ttl_anew() {
             }
         }
         assert_rest(&pool);
+        // That a ttl is remembered does not make its task one that is timed.
+        let counted = pool.metrics().lanes[0].run.count();
+        let counts = pool.metrics().counts;
+        match timing {
+            Timing::Full => assert_eq!(counted, counts.attempts),
+            Timing::Off => assert_eq!(counted, 0),
+            _ => assert!(counted < counts.attempts),
+        }
+        letter(&pool, ttl(ms(100)));
+        let age = pool.dead_letters().list()[0].age;
+        assert!(age.is_none() || timing != Timing::Off);
+        assert!(age.is_some() || timing != Timing::Full);
     }
 }
 
