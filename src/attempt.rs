@@ -80,11 +80,12 @@ impl<P: Processor> Attempt<'_, P> {
             return None;
         };
         self.took(was);
-        let ready = match (was, job.stamp) {
-            (Place::Delayed(due), stamp) if stamp != Moment::NEVER => due,
-            (_, stamp) => stamp,
+        let ready = match was {
+            Place::Delayed(due) => due,
+            _ => job.stamp,
         };
-        Some(self.run(job, Some(ready)))
+        let ready = self.shared.is_timed(job.id).then_some(ready);
+        Some(self.run(job, ready))
     }
 
     #[inline(never)]
@@ -140,7 +141,7 @@ impl<P: Processor> Attempt<'_, P> {
 
     /// Whether this attempt has to know the time.
     fn needs_clock(&self, job: &Job<P>) -> bool {
-        job.stamp != Moment::NEVER || self.queue.needs_clock
+        self.queue.needs_clock || self.shared.is_timed(job.id)
     }
 
     fn began_fresh(&self, began: Option<Moment>, ready: Option<Moment>) {
@@ -148,9 +149,7 @@ impl<P: Processor> Attempt<'_, P> {
         if let Some(budget) = &self.queue.budget {
             budget.lock().deposit(now);
         }
-        if let (Times::Worker(times), Some(ready)) =
-            (self.times, ready.filter(|ready| *ready != Moment::NEVER))
-        {
+        if let (Times::Worker(times), Some(ready)) = (self.times, ready) {
             times.wait.record_own(now.since(ready));
         }
     }
@@ -173,8 +172,7 @@ impl<P: Processor> Attempt<'_, P> {
 
     /// What listeners are told of the task.
     pub(crate) fn info(&self, job: &Job<P>) -> TaskInfo {
-        let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
-        self.queue.info(job.id, job.attempts, key)
+        self.queue.info(job.id, job.attempts, job.slot.as_deref())
     }
 
     pub(crate) fn held(&self, job: Job<P>) -> Held<P> {
@@ -211,7 +209,7 @@ impl<P: Processor> Attempt<'_, P> {
     }
 
     fn record(&self, job: &Job<P>, ran: Option<Duration>) {
-        let Some(ran) = ran.filter(|_| job.stamp != Moment::NEVER) else { return };
+        let Some(ran) = ran.filter(|_| self.shared.is_timed(job.id)) else { return };
         match self.times {
             Times::Worker(times) => times.run.record_own(ran),
             Times::Caller(times) => times.record_shared(ran),

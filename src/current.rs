@@ -55,8 +55,7 @@ impl<P: Processor> Current<'_, P> {
     }
 
     fn info(&self) -> TaskInfo {
-        let key = self.slot.and_then(|slot| slot.key.clone());
-        self.queue.info(self.id, self.attempt, key)
+        self.queue.info(self.id, self.attempt, self.slot)
     }
 
     pub(crate) fn is_timed_out(&self, now: Option<Moment>) -> bool {

@@ -1,10 +1,12 @@
 //! Tasks that failed for good, kept for inspection and repair in a bounded store.
 
 use crate::failure::{DeadLetterReason, Failure};
+use crate::options::TaskOptions;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::task::{TaskId, TaskInfo};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -38,6 +40,9 @@ pub struct LetterInfo {
     pub ended: SystemTime,
     /// How long after its submit that was, if the task was timed; see [`Timing`](crate::Timing).
     pub age: Option<Duration>,
+    /// What [`requeue`](crate::letter::DeadLetters::requeue) submits it with: the key, ttl and deadline that it was
+    /// submitted with.
+    pub options: TaskOptions,
 }
 
 /// A task that ended as `DeadLettered`, with its payload and last failure.
@@ -82,21 +87,49 @@ pub(crate) struct LetterStore<T, E> {
 }
 
 struct Letters<T, E> {
-    list: VecDeque<DeadLetter<T, E>>,
+    /// By the number that each got as it came. Boxed, since the tree moves what is in it.
+    list: BTreeMap<u64, Box<DeadLetter<T, E>>>,
+    /// Task and number of each. The user may have written the same id into several.
+    tasks: BTreeSet<(u64, u64)>,
+    next: u64,
     /// The pool is gone: nobody could ask for a letter.
     forsaken: bool,
 }
 
+impl<T, E> Letters<T, E> {
+    fn put(&mut self, number: u64, letter: Box<DeadLetter<T, E>>) {
+        self.tasks.insert((letter.info.task.id.as_u64(), number));
+        self.list.insert(number, letter);
+    }
+
+    fn lend(&mut self, number: u64) -> Option<Lent<T, E>> {
+        let letter = self.list.remove(&number)?;
+        self.tasks.remove(&(letter.info.task.id.as_u64(), number));
+        Some(Lent { letter, number })
+    }
+
+    /// Takes all out, oldest first.
+    fn take_all(&mut self) -> impl Iterator<Item = DeadLetter<T, E>> + use<T, E> {
+        self.tasks.clear();
+        std::mem::take(&mut self.list).into_values().map(|letter| *letter)
+    }
+}
+
 /// A letter taken out to be requeued, with the place that it had.
 pub(crate) struct Lent<T, E> {
-    pub(crate) letter: DeadLetter<T, E>,
-    place: usize,
+    pub(crate) letter: Box<DeadLetter<T, E>>,
+    pub(crate) number: u64,
 }
 
 impl<T, E> LetterStore<T, E> {
     pub(crate) fn new(capacity: usize) -> Self {
         LetterStore {
-            letters: Mutex::new(Letters { list: VecDeque::new(), forsaken: false }),
+            letters: Mutex::new(Letters {
+                list: BTreeMap::new(),
+                tasks: BTreeSet::new(),
+                next: 0,
+                forsaken: false,
+            }),
             capacity,
             evicted: AtomicU64::new(0),
         }
@@ -105,53 +138,78 @@ impl<T, E> LetterStore<T, E> {
     /// Keeps a letter as the newest. What has to leave for it (the oldest, or itself if the store holds none) is
     /// given back to be shed outside the lock.
     pub(crate) fn keep(&self, letter: DeadLetter<T, E>) -> Option<DeadLetter<T, E>> {
+        let letter = Box::new(letter);
         let mut letters = self.letters.lock();
-        letters.list.push_back(letter);
+        let number = letters.next;
+        letters.next += 1;
+        letters.put(number, letter);
         let capacity = if letters.forsaken { 0 } else { self.capacity };
-        let leaves = letters.list.len() > capacity;
-        leaves.then(|| self.evict(&mut letters, 0)).flatten()
+        self.evict_above(capacity, &mut letters, None)
     }
 
-    fn evict(&self, letters: &mut Letters<T, E>, place: usize) -> Option<DeadLetter<T, E>> {
+    /// The oldest one leaves, but for that one, if there are more than so many.
+    fn evict_above(
+        &self,
+        capacity: usize,
+        letters: &mut Letters<T, E>,
+        spared: Option<u64>,
+    ) -> Option<DeadLetter<T, E>> {
+        if letters.list.len() <= capacity {
+            return None;
+        }
+        let oldest = letters.list.keys().copied().find(|number| Some(*number) != spared)?;
         self.evicted.fetch_add(1, Ordering::Relaxed);
-        letters.list.remove(place)
+        letters.lend(oldest).map(|lent| *lent.letter)
     }
 
     pub(crate) fn take(&self, id: TaskId) -> Option<DeadLetter<T, E>> {
-        self.lend(id).map(|lent| lent.letter)
+        self.lend(id).map(|lent| *lent.letter)
     }
 
     pub(crate) fn lend(&self, id: TaskId) -> Option<Lent<T, E>> {
+        let id = id.as_u64();
         let mut letters = self.letters.lock();
-        let place = letters.list.iter().position(|letter| letter.info.task.id == id)?;
-        let letter = letters.list.remove(place)?;
-        Some(Lent { letter, place })
+        let (_, number) = *letters.tasks.range((id, 0)..=(id, u64::MAX)).next()?;
+        letters.lend(number)
+    }
+
+    /// The oldest letter with one of these numbers that is of none of these lanes.
+    pub(crate) fn lend_next(&self, numbers: Range<u64>, but: &[Arc<str>]) -> Option<Lent<T, E>> {
+        let mut letters = self.letters.lock();
+        let mut list = letters.list.range(numbers);
+        let (&number, _) = list.find(|(_, letter)| !but.contains(&letter.info.task.lane))?;
+        letters.lend(number)
+    }
+
+    /// The number of the letter that will come next.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.letters.lock().next
     }
 
     /// A lent letter comes back to where it was. If its place was filled meanwhile, the oldest of the others leaves.
     pub(crate) fn give_back(&self, lent: Lent<T, E>) -> Option<DeadLetter<T, E>> {
         let mut letters = self.letters.lock();
-        let place = lent.place.min(letters.list.len());
-        letters.list.insert(place, lent.letter);
-        let leaves = letters.list.len() > self.capacity;
-        let oldest_other = usize::from(place == 0);
-        leaves.then(|| self.evict(&mut letters, oldest_other)).flatten()
+        letters.put(lent.number, lent.letter);
+        self.evict_above(self.capacity, &mut letters, Some(lent.number))
     }
 
     pub(crate) fn drain(&self) -> Vec<DeadLetter<T, E>> {
-        self.letters.lock().list.drain(..).collect()
+        let all = self.letters.lock().take_all();
+        all.collect()
     }
 
     /// The last drain: from here on nothing is kept.
     pub(crate) fn forsake(&self) -> Vec<DeadLetter<T, E>> {
         let mut letters = self.letters.lock();
         letters.forsaken = true;
-        letters.list.drain(..).collect()
+        let all = letters.take_all();
+        drop(letters);
+        all.collect()
     }
 
     pub(crate) fn list(&self) -> Vec<LetterInfo> {
         let letters = self.letters.lock();
-        letters.list.iter().map(|letter| letter.info.clone()).collect()
+        letters.list.values().map(|letter| letter.info.clone()).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -168,13 +226,22 @@ mod tests {
     use super::*;
 
     fn letter(payload: u32) -> DeadLetter<u32, String> {
+        let id = TaskId::next();
         DeadLetter {
             info: LetterInfo {
-                task: TaskInfo { id: TaskId::next(), lane: Arc::from("default"), attempt: 1, key: None },
+                task: TaskInfo {
+                    id,
+                    lane: Arc::from("default"),
+                    attempt: 1,
+                    key: None,
+                    replays: 0,
+                    origin: id,
+                },
                 reason: DeadLetterReason::NotRetryable,
                 error: Arc::from("no"),
                 ended: SystemTime::UNIX_EPOCH,
                 age: None,
+                options: TaskOptions::new(),
             },
             payload,
             failure: Failure::error("no".into()),
@@ -223,6 +290,19 @@ mod tests {
         assert!(store.keep(letter(3)).is_none(), "the lent one has left room");
         assert_eq!(store.give_back(lent).map(|l| l.payload), Some(2));
         assert_eq!(payloads(&store), [1, 3]);
+    }
+
+    #[test]
+    fn each_of_several_letters_with_one_id_is_found() {
+        let store = LetterStore::new(3);
+        let mut second = letter(2);
+        let first = letter(1);
+        second.info.task.id = first.info.task.id;
+        let id = first.info.task.id;
+        assert!([first, second, letter(3)].into_iter().all(|letter| store.keep(letter).is_none()));
+        let taken = [store.take(id), store.take(id), store.take(id)];
+        assert_eq!(taken.map(|letter| letter.map(|l| l.payload)), [Some(1), Some(2), None]);
+        assert_eq!(payloads(&store), [3]);
     }
 
     #[test]

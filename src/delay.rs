@@ -222,11 +222,19 @@ impl<J: DelayItem> DelayQueue<J> {
         Moment::from_nanos(self.next_due.load(Ordering::Acquire))
     }
 
-    /// The earliest due time that is later than `now`, however many are due already. Costs a look at every entry.
-    pub(crate) fn next_due_after(&self, now: Moment) -> Moment {
-        let heap = self.heap.lock();
+    /// The earliest due time that is later than `now`, however many are due already. Costs a look at every entry while
+    /// one is due. What was dead at the top is moved out, for the caller to drop.
+    pub(crate) fn next_due_after(&self, now: Moment) -> Buried<J> {
+        let mut heap = self.heap.lock();
+        let mut moved_out = Vec::new();
+        heap.uncover(&mut moved_out);
+        let next = self.publish(&heap);
+        if next > now {
+            return Buried { moved_out, next };
+        }
         let later = heap.entries.keys().filter(|key| key.due > now && !heap.is_buried(*key));
-        later.map(|key| key.due).min().unwrap_or(Moment::NEVER)
+        let next = later.map(|key| key.due).min().unwrap_or(Moment::NEVER);
+        Buried { moved_out, next }
     }
 
     /// How many are due. Costs a look at every entry if one is.

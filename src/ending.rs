@@ -1,7 +1,6 @@
 //! The user's side of an attempt's end: the letter, the hooks, the drops, the answer. No lock is held, nobody waits.
 
 use crate::attempt::Attempt;
-use crate::clock::Moment;
 use crate::course::{Course, Ended, Gone, Plan, Rest, Retry};
 use crate::dead_letter::{DeadLetter, LetterFate, LetterInfo};
 use crate::error::TaskError;
@@ -134,29 +133,30 @@ impl<P: Processor> Attempt<'_, P> {
 
     fn write_letter(&self, job: Job<P>, reason: DeadLetterReason) -> Ended<P> {
         let guard = &self.shared.guard;
+        let (task, options) = (self.info(&job), self.queue.options_of(&job));
         let Some(failure) = job.last_failure else {
             // A job becomes a letter only by a failure.
             guard.drop(job.payload);
             return Ended::plain(Some(Outcome::DeadLettered));
         };
         let error = guard.text(&Text(&failure));
-        let slot = job.slot.filter(|slot| slot.is_wanted() || slot.key.is_some());
-        let key = slot.as_ref().and_then(|slot| slot.key.clone());
         // Only for a handle that will ask does the error move to where two can have it.
+        let slot = job.slot.filter(|slot| slot.is_wanted());
         let (failure, shared) = match &slot {
-            Some(slot) if slot.is_wanted() => {
+            Some(_) => {
                 let (one, two) = failure.share();
                 (one, Some(two))
             }
-            _ => (failure, None),
+            None => (failure, None),
         };
         let letter = DeadLetter {
             info: LetterInfo {
-                task: self.queue.info(job.id, job.attempts, key),
+                task,
                 reason,
                 error,
                 ended: SystemTime::now(),
-                age: (job.stamp != Moment::NEVER).then(|| self.shared.clock.now().since(job.stamp)),
+                age: self.shared.is_timed(job.id).then(|| self.shared.clock.now().since(job.stamp)),
+                options,
             },
             payload: job.payload,
             failure,

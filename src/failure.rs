@@ -194,7 +194,9 @@ impl<E: fmt::Display + ?Sized> fmt::Display for Cause<'_, E> {
 pub enum RetryDecision {
     /// Try again after the delay of the lane's policy, if it has retries left.
     Retry,
-    /// Try again after this delay, not spread, but capped by the lane's `max_delay`, if it has retries left.
+    /// Try again no earlier than after this delay, if the lane has retries left: what a server has asked for. The lane's
+    /// jitter only makes it longer, and `max_delay` does not cut it. A task that would start after its deadline ends as
+    /// `Expired`. Beyond [`max_retry_after`](crate::RetryPolicy::max_retry_after) the task becomes a letter.
     RetryAfter(Duration),
     /// Make it a letter at once.
     GiveUp,
@@ -237,6 +239,8 @@ pub enum DeadLetterReason {
     DelayFull,
     /// The lane's retries had used up their budget.
     BudgetExhausted,
+    /// The classifier named a delay beyond the policy's [`max_retry_after`](crate::RetryPolicy::max_retry_after).
+    RetryAfterTooLong,
 }
 
 impl fmt::Display for DeadLetterReason {
@@ -246,6 +250,7 @@ impl fmt::Display for DeadLetterReason {
             DeadLetterReason::RetriesExhausted => "no retries left",
             DeadLetterReason::DelayFull => "no room for the retry",
             DeadLetterReason::BudgetExhausted => "the retry budget is used up",
+            DeadLetterReason::RetryAfterTooLong => "it was told to wait for too long",
         })
     }
 }
@@ -270,11 +275,14 @@ pub(crate) fn decide(
     if !policy.allows(attempt.saturating_sub(1)) {
         return Verdict::DeadLetter(DeadLetterReason::RetriesExhausted);
     }
-    Verdict::Retry(match decision {
-        RetryDecision::RetryAfter(delay) => policy.capped(delay),
-        _ if policy.has_jitter() => policy.delay(attempt, chance()),
-        _ => policy.delay(attempt, 0.0),
-    })
+    let chance = || if policy.has_jitter() { chance() } else { 0.0 };
+    match decision {
+        RetryDecision::RetryAfter(hint) if policy.is_absurd(hint) => {
+            Verdict::DeadLetter(DeadLetterReason::RetryAfterTooLong)
+        }
+        RetryDecision::RetryAfter(hint) => Verdict::Retry(policy.delay_after(hint, chance())),
+        _ => Verdict::Retry(policy.delay(attempt, chance())),
+    }
 }
 
 #[cfg(test)]
@@ -312,11 +320,21 @@ mod tests {
     }
 
     #[test]
-    fn a_named_delay_is_capped_and_counts_as_a_retry() {
+    fn a_named_delay_is_spread_upwards_and_counts_as_a_retry() {
         let policy = RetryPolicy::fixed(SECOND).max_retries(1).max_delay(2 * SECOND).jitter(1.0);
-        let after = RetryDecision::RetryAfter(9 * SECOND);
-        assert_eq!(on(&policy, after, 1), Verdict::Retry(2 * SECOND));
+        let after = RetryDecision::RetryAfter(8 * SECOND);
+        assert_eq!(on(&policy, after, 1), Verdict::Retry(12 * SECOND));
         assert_eq!(on(&policy, after, 2), Verdict::DeadLetter(DeadLetterReason::RetriesExhausted));
+    }
+
+    #[test]
+    fn a_named_delay_beyond_its_limit_is_given_up() {
+        let policy = RetryPolicy::fixed(SECOND).max_retry_after(3 * SECOND);
+        let too_long = Verdict::DeadLetter(DeadLetterReason::RetryAfterTooLong);
+        let after = |delay| on(&policy, RetryDecision::RetryAfter(delay), 1);
+        assert_eq!(after(3 * SECOND), Verdict::Retry(3 * SECOND));
+        assert_eq!(after(3 * SECOND + Duration::from_nanos(1)), too_long);
+        assert_eq!(after(Duration::MAX), too_long);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(crate) struct Task<P: Processor> {
     pub(crate) id: TaskId,
     /// From here on no attempt is started.
     pub(crate) deadline: Moment,
-    /// When it was submitted, `NEVER` if it is not timed.
+    /// When it was submitted; `NEVER` if it is not timed and has no ttl of its own.
     pub(crate) stamp: Moment,
     pub(crate) body: Body<P>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Task<P: Processor> {
 /// Where a waiting task's payload is.
 pub(crate) enum Body<P: Processor> {
     Inline(P::Payload),
-    /// In the slot that its handle, or its key's owner, shares.
+    /// In the slot that its handle shares, or that holds what is rare.
     Slot(Arc<Slot<P>>),
 }
 

@@ -2,14 +2,17 @@
 
 use crate::ages::Ages;
 use crate::budget::Budget;
+use crate::clock::Moment;
 use crate::config::{LaneConfig, OverloadPolicy, Timing};
 use crate::delay::DelayQueue;
 use crate::histogram::Recording;
-use crate::job::{Place, Task, Waiting};
+use crate::job::{Job, Place, Task, Waiting};
+use crate::options::TaskOptions;
 use crate::permits::Permits;
 use crate::processor::Processor;
 use crate::retry::RetryPolicy;
 use crate::room::Room;
+use crate::slot::Slot;
 use crate::sync::{ArrayQueue, AtomicU64, Mutex, Ordering};
 use crate::tally::{Recorder, Tally};
 use crate::task::{TaskId, TaskInfo};
@@ -191,8 +194,29 @@ impl<P: Processor> LaneQueue<P> {
         self.permits.as_ref().inspect(|permits| permits.release()).is_some()
     }
 
-    pub(crate) fn info(&self, id: TaskId, attempt: u32, key: Option<Arc<str>>) -> TaskInfo {
-        TaskInfo { id, lane: Arc::clone(&self.name), attempt, key }
+    pub(crate) fn info(&self, id: TaskId, attempt: u32, slot: Option<&Slot<P>>) -> TaskInfo {
+        TaskInfo {
+            id,
+            lane: Arc::clone(&self.name),
+            attempt,
+            key: slot.and_then(|slot| slot.options.key.clone()),
+            replays: slot.map_or(0, |slot| slot.replays),
+            origin: slot.map_or(id, |slot| slot.origin),
+        }
+    }
+
+    /// What a task was submitted with, but for a delay.
+    pub(crate) fn options_of(&self, job: &Job<P>) -> TaskOptions {
+        if let Some(slot) = &job.slot {
+            return slot.options.clone();
+        }
+        // Without a slot it has a ttl at the most; its stamp is then that of its submit, whether it is timed or not.
+        let is_stamped = job.stamp != Moment::NEVER;
+        let ttl = match job.deadline {
+            Moment::NEVER => is_stamped.then_some(Duration::MAX).filter(|_| self.ttl.is_some()),
+            deadline => is_stamped.then(|| deadline.since(job.stamp)),
+        };
+        TaskOptions { ttl: ttl.filter(|ttl| self.ttl != Some(*ttl)), ..TaskOptions::new() }
     }
 
     /// Publishes a reading of `accepted` and gives the largest one so far.

@@ -1,13 +1,14 @@
 //! The dead letters of a pool, as an operator uses them.
 
-use crate::config::OverloadPolicy;
 use crate::dead_letter::{DeadLetter, Lent, LetterInfo};
 use crate::error::RejectReason;
+use crate::options::TaskOptions;
 use crate::processor::Processor;
 use crate::shared::{LetterOf, Shared};
 use crate::task::TaskId;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
 /// The store of a pool's letters. It outlives the shutdown, until the pool is dropped.
 ///
@@ -92,7 +93,7 @@ impl<P: Processor> DeadLetters<'_, P> {
         self.shared.letters.list()
     }
 
-    /// Takes one letter out. Costs a search through the store.
+    /// Takes one letter out. Costs a search that grows with the logarithm of how many are kept.
     ///
     /// ```
     /// # use dockhand::{WorkerPool, processor_fn};
@@ -109,7 +110,8 @@ impl<P: Processor> DeadLetters<'_, P> {
         self.shared.letters.take(id)
     }
 
-    /// Puts a letter back, as the newest. From a full store the oldest leaves through `on_shed`, on this thread.
+    /// Puts a letter back, as the newest, with all that is known of it; a letter of another pool too. From a full store the
+    /// oldest leaves through `on_shed`, on this thread.
     ///
     /// ```
     /// # use dockhand::{WorkerPool, processor_fn};
@@ -147,12 +149,17 @@ impl<P: Processor> DeadLetters<'_, P> {
         self.shared.letters.drain()
     }
 
-    /// Offers the payload of a letter to its lane as a new task: with a new id and attempts from 1, and as the last attempt
-    /// left it, half changed if that panicked. Always as under
-    /// [`OverloadPolicy::Reject`]: a replay displaces nothing and runs nothing on this thread.
+    /// Offers the payload of a letter to its lane again, with the key, ttl and deadline that it was submitted with
+    /// ([`LetterInfo::options`]): the key is taken again, and the ttl starts anew. It is a task with a new id and attempts
+    /// from 1; its [`origin`](crate::TaskInfo::origin) and [`replays`](crate::TaskInfo::replays) tell of its past. The
+    /// payload is as the last attempt left it, half changed if that panicked.
+    ///
+    /// Always as under [`OverloadPolicy::Reject`](crate::OverloadPolicy::Reject): a replay displaces nothing and runs
+    /// nothing on this thread. It costs an allocation, and a search that grows with the logarithm of how many are kept.
     ///
     /// # Errors
-    /// `UnknownLetter`; or `QueueFull` or `Closed`, and the letter stays where it was.
+    /// `UnknownLetter`; `UnknownLane`, for a letter of another pool; or `QueueFull`, `Duplicate` if another task has the key,
+    /// `Expired` if the deadline has passed, or `Closed`. The letter then stays where it was.
     ///
     /// ```
     /// # use dockhand::{WorkerPool, processor_fn};
@@ -164,25 +171,62 @@ impl<P: Processor> DeadLetters<'_, P> {
     /// let new_id = letters.requeue(id)?;
     /// assert_ne!(new_id, id);
     /// pool.wait_idle(Duration::from_secs(10))?;
-    /// assert_eq!(letters.list()[0].task.id, new_id); // failed again
+    /// let again = &letters.list()[0].task; // failed again
+    /// assert_eq!((again.id, again.origin, again.replays), (new_id, id, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requeue(&self, id: TaskId) -> Result<TaskId, RejectReason> {
-        let mut lent = self.shared.letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
+        let lent = self.shared.letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
+        let options = lent.letter.info.options.clone();
+        self.replay(lent, options)
+    }
+
+    /// As [`requeue`](Self::requeue), with these options in place of its own. To keep some, start from those of
+    /// [`LetterInfo::options`].
+    ///
+    /// # Errors
+    /// As [`requeue`](Self::requeue), and `DelayFull` for a delay.
+    ///
+    /// ```
+    /// # use dockhand::{TaskOptions, WorkerPool, processor_fn};
+    /// # use std::time::Duration;
+    /// # let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("no".to_string()))).build()?;
+    /// # let submitter = pool.submitter();
+    /// let id = submitter.submit_with(7, TaskOptions::new().key("seven")).into_result()?; // this pool's tasks all fail
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let letters = pool.dead_letters();
+    /// let own = letters.list()[0].options.clone();
+    /// letters.requeue_with(id, own.ttl(Duration::from_secs(60)))?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// let again = &letters.list()[0]; // failed again
+    /// assert_eq!(again.task.key.as_deref(), Some("seven"));
+    /// assert_eq!(again.options, TaskOptions::new().key("seven").ttl(Duration::from_secs(60)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn requeue_with(&self, id: TaskId, options: TaskOptions) -> Result<TaskId, RejectReason> {
+        let lent = self.shared.letters.lend(id).ok_or(RejectReason::UnknownLetter)?;
+        self.replay(lent, options)
+    }
+
+    fn replay(
+        &self,
+        mut lent: Lent<P::Payload, P::Error>,
+        options: TaskOptions,
+    ) -> Result<TaskId, RejectReason> {
         let Some(lane) = self.shared.lane_named(&lent.letter.info.task.lane) else {
             // A letter of another pool that was put back here.
             self.give_back(lent);
             return Err(RejectReason::UnknownLane);
         };
-        let DeadLetter { info, payload, failure } = lent.letter;
-        match self.shared.submit(lane, payload, OverloadPolicy::Reject).into_result() {
+        let DeadLetter { info, payload, failure } = *lent.letter;
+        match self.shared.resubmit(lane, payload, options, &info.task).into_result() {
             Ok(new_id) => {
                 self.shared.guard.drop(failure);
                 Ok(new_id)
             }
             Err(refused) => {
                 let reason = refused.reason();
-                lent.letter = DeadLetter { info, payload: refused.into_payload(), failure };
+                lent.letter = Box::new(DeadLetter { info, payload: refused.into_payload(), failure });
                 self.give_back(lent);
                 Err(reason)
             }
@@ -197,7 +241,8 @@ impl<P: Processor> DeadLetters<'_, P> {
         }
     }
 
-    /// Requeues every letter that fits, oldest first; says how many did.
+    /// Offers every letter as [`requeue`](Self::requeue) does, oldest first; says how many were accepted. A lane that is
+    /// full is not asked again, and those of other lanes go on. A letter that comes meanwhile is left for the next call.
     ///
     /// ```
     /// # use dockhand::{WorkerPool, processor_fn};
@@ -210,8 +255,21 @@ impl<P: Processor> DeadLetters<'_, P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requeue_all(&self) -> usize {
-        let ids = self.list().into_iter().map(|info| info.task.id);
-        ids.filter(|id| self.requeue(*id).is_ok()).count()
+        let letters = &self.shared.letters;
+        let mut numbers = 0..letters.next_number();
+        let (mut requeued, mut full) = (0, Vec::new());
+        while let Some(lent) = letters.lend_next(numbers.clone(), &full) {
+            numbers.start = lent.number + 1;
+            let lane = Arc::clone(&lent.letter.info.task.lane);
+            let options = lent.letter.info.options.clone();
+            match self.replay(lent, options) {
+                Ok(_) => requeued += 1,
+                Err(RejectReason::QueueFull) => full.push(lane),
+                Err(RejectReason::Closed) => break,
+                Err(_) => {}
+            }
+        }
+        requeued
     }
 }
 

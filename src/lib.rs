@@ -172,7 +172,8 @@
 //! # Keys
 //!
 //! With [`TaskOptions::key`] a lane takes one task of a name at a time, from its submit to its outcome; another one is refused with
-//! the [id](RejectReason::Duplicate) of the first. Keys coalesce; they do not remember what is done.
+//! the [id](RejectReason::Duplicate) of the first. Keys coalesce; they do not remember what is done. A letter has no key, since it has
+//! ended; a replay takes it again.
 //!
 //! # Retries, budgets, letters
 //!
@@ -183,6 +184,14 @@
 //! letter with that [reason](letter::DeadLetterReason), to be listed, repaired and requeued by somebody
 //! ([`dead_letters`](WorkerPool::dead_letters)). The letter of a panic has its message; [`letter`] shows how a program adds the place.
 //! A task whose retry a shutdown cuts off is no letter but in its report.
+//!
+//! The classifier may name a delay ([`RetryAfter`](RetryDecision::RetryAfter)), which is a lower bound: jitter adds to it, and
+//! no cap cuts it. Beyond [`max_retry_after`](RetryPolicy::max_retry_after) the task is given up.
+//!
+//! A replay keeps what the task was: [`requeue`](letter::DeadLetters::requeue) takes its key again, starts its ttl anew and keeps
+//! its deadline; [`requeue_with`](letter::DeadLetters::requeue_with) sets others. [`TaskInfo`] says how often a task was
+//! replayed, so that a [sink](PoolBuilder::dead_letter_sink) can bound that, and the id under which it began. What the pool hands
+//! back says in [`Shed::options`] how it was submitted. A search for a letter costs the logarithm of how many are kept.
 //!
 //! # Events
 //!
@@ -213,7 +222,7 @@
 //! # Cost
 //!
 //! A submit is a load, the queue's push, a fence and a load; a system call only if it has to wake a worker, and never more than one.
-//! A ttl, a delay or a deadline costs a clock reading, a handle or a key an allocation, a limit two atomic changes for each attempt. A
+//! A ttl, a delay or a deadline costs a clock reading, a handle, a key, a deadline or a replay an allocation, a limit two atomic changes for each attempt. A
 //! task that is timed costs three clock readings. The pool's memory is that of its queues, plus what is delayed or kept as letters.
 //!
 //! Of the text of an error or a panic the pool keeps and logs the first 4,096 bytes, and the length of a longer one. What it keeps by

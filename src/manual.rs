@@ -104,7 +104,11 @@ impl<P: Processor> ManualPool<P> {
     pub fn advance_to_next_due(&self) -> Option<Duration> {
         let shared = self.shared();
         let now = shared.clock.now();
-        let dues = shared.lanes.iter().map(|lane| lane.delays.next_due_after(now));
+        let dues = shared.lanes.iter().map(|lane| {
+            let found = lane.delays.next_due_after(now);
+            shared.guard.drop(found.moved_out);
+            found.next
+        });
         let next = dues.min().filter(|due| *due != Moment::NEVER)?;
         if let Some(manual) = &shared.manual {
             manual.clock.advance_to(next);

@@ -64,7 +64,7 @@ impl TaskOptions {
 
     /// No attempt starts at this time or later, whatever stage the task waited in: it ends as `Expired` when its turn
     /// comes. No retry is scheduled beyond it. With a [`ttl`](TaskOptions::ttl) too, the earlier one holds.
-    /// On a [`ManualPool`](crate::ManualPool) count from its `now()`, not from `Instant::now()`.
+    /// On a [`ManualPool`](crate::ManualPool) count from its `now()`, not from `Instant::now()`. Costs an allocation.
     ///
     /// ```
     /// use dockhand::TaskOptions;
@@ -76,7 +76,8 @@ impl TaskOptions {
         TaskOptions { deadline: Some(at), ..self }
     }
 
-    /// As [`deadline`](TaskOptions::deadline), counted from the submit.
+    /// As [`deadline`](TaskOptions::deadline), counted from the submit, and anew from each
+    /// [replay](crate::letter::DeadLetters::requeue). Does not allocate.
     ///
     /// ```
     /// use dockhand::TaskOptions;

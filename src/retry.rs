@@ -7,11 +7,13 @@ use std::time::Duration;
 const DEFAULT_RETRIES: u32 = 3;
 const DEFAULT_FACTOR: f64 = 2.0;
 const DEFAULT_CAP: Duration = Duration::from_secs(60);
+const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often and when a failed task is tried again.
 ///
 /// The delay of retry k is `min(cap, base * factor^(k-1))`, spread by the jitter, and lies in `[0, cap]` for every
-/// input. `max_retries(n)` means at most n + 1 attempts. The default of a pool is [`RetryPolicy::none`]: a retry asks
+/// input. A delay that the classifier names by [`RetryAfter`](crate::RetryDecision::RetryAfter) is a lower bound instead:
+/// `hint * (1 + jitter * chance)`, which no cap cuts. `max_retries(n)` means at most n + 1 attempts. The default of a pool is [`RetryPolicy::none`]: a retry asks
 /// for idempotent work, so it is asked for.
 ///
 /// | constructor | retries | delay of retry k | cap |
@@ -41,6 +43,7 @@ pub struct RetryPolicy {
     delays: Delays,
     max_retries: u32,
     cap: Duration,
+    max_retry_after: Duration,
     factor: f64,
     jitter: f64,
     budget: Option<BudgetPolicy>,
@@ -65,6 +68,7 @@ impl RetryPolicy {
             delays: Delays::Growing { base: Duration::ZERO },
             max_retries: 0,
             cap: DEFAULT_CAP,
+            max_retry_after: DEFAULT_MAX_RETRY_AFTER,
             factor: 1.0,
             jitter: 0.0,
             budget: None,
@@ -131,7 +135,8 @@ impl RetryPolicy {
         RetryPolicy { max_retries: n, ..self }
     }
 
-    /// No delay is longer than `cap`, jitter and [`RetryAfter`](crate::RetryDecision::RetryAfter) included.
+    /// No delay that the policy computes is longer than `cap`, jitter included. A
+    /// [`RetryAfter`](crate::RetryDecision::RetryAfter) is not cut by it: see [`max_retry_after`](Self::max_retry_after).
     ///
     /// ```
     /// use dockhand::RetryPolicy;
@@ -142,6 +147,28 @@ impl RetryPolicy {
     #[must_use]
     pub fn max_delay(self, cap: Duration) -> Self {
         RetryPolicy { cap, ..self }
+    }
+
+    /// The longest [`RetryAfter`](crate::RetryDecision::RetryAfter) that is believed, 24 hours by default. A longer one makes
+    /// the task a letter with reason [`RetryAfterTooLong`](crate::letter::DeadLetterReason::RetryAfterTooLong) at once,
+    /// since to come back sooner is not what was asked for. Jitter comes on top. `Duration::MAX` is no limit.
+    ///
+    /// ```
+    /// use dockhand::letter::DeadLetterReason;
+    /// use dockhand::{RetryDecision, RetryPolicy, WorkerPool, processor_fn};
+    /// use std::time::Duration;
+    /// let pool = WorkerPool::builder(processor_fn(|_: &mut u32, _cx| Err::<(), _>("in a year".to_string())))
+    ///     .retry(RetryPolicy::fixed(Duration::ZERO).max_retry_after(Duration::from_secs(3600)))
+    ///     .classify(|_| RetryDecision::RetryAfter(Duration::from_secs(365 * 24 * 3600)))
+    ///     .build()?;
+    /// pool.submit(1).into_result()?;
+    /// pool.wait_idle(Duration::from_secs(10))?;
+    /// assert_eq!(pool.dead_letters().list()[0].reason, DeadLetterReason::RetryAfterTooLong);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_retry_after(self, limit: Duration) -> Self {
+        RetryPolicy { max_retry_after: limit, ..self }
     }
 
     /// How much longer each delay is than the one before. Building a pool fails if it is not finite or below 1.
@@ -160,8 +187,9 @@ impl RetryPolicy {
         RetryPolicy { factor, ..self }
     }
 
-    /// Spreads each delay evenly over `delay * (1 - ratio) ..= delay * (1 + ratio)`, then caps it. Building a pool
-    /// fails if the ratio is not in `[0, 1]`.
+    /// Spreads each delay evenly over `delay * (1 - ratio) ..= delay * (1 + ratio)`, then caps it; a
+    /// [`RetryAfter`](crate::RetryDecision::RetryAfter) over `hint ..= hint * (1 + ratio)`. Building a pool fails if the
+    /// ratio is not in `[0, 1]`.
     ///
     /// ```
     /// use dockhand::{BuildError, RetryPolicy, WorkerPool, processor_fn};
@@ -241,9 +269,14 @@ impl RetryPolicy {
         scale(planned, spread, self.cap)
     }
 
-    /// A delay that the classifier named: capped, not spread.
-    pub(crate) fn capped(&self, delay: Duration) -> Duration {
-        delay.min(self.cap)
+    /// Whether a delay that the classifier named is too long to wait for.
+    pub(crate) fn is_absurd(&self, hint: Duration) -> bool {
+        hint > self.max_retry_after
+    }
+
+    /// A delay that the classifier named, which is a lower bound: spread upwards, not capped.
+    pub(crate) fn delay_after(&self, hint: Duration, chance: f64) -> Duration {
+        hint.saturating_add(scale(hint, self.jitter * chance, Duration::MAX))
     }
 }
 
@@ -352,6 +385,18 @@ mod tests {
                 prop_assert_eq!(policy.check(), Ok(()));
                 prop_assert!(policy.delay(k, chance) <= cap);
             }
+        }
+
+        #[test]
+        fn a_named_delay_is_a_lower_bound(
+            hint in any_duration(),
+            jitter in 0.0..=1.0_f64,
+            chance in 0.0..1.0_f64,
+        ) {
+            let policy = RetryPolicy::fixed(Duration::ZERO).max_delay(Duration::ZERO).jitter(jitter);
+            let delay = policy.delay_after(hint, chance);
+            prop_assert!(delay >= hint);
+            prop_assert!(delay.as_secs_f64() <= hint.as_secs_f64() * (1.0 + jitter) * (1.0 + 1e-12) + 1e-8);
         }
 
         #[test]

@@ -307,19 +307,15 @@ impl<P: Processor> Shared<P> {
     /// Makes what users see of a task in the pool's hands. Runs the `Display` and `Drop` of its last failure.
     pub(crate) fn to_shed(&self, held: Held<P>, outcome: Outcome) -> Shed<P::Payload> {
         let Held { lane, was, job } = held;
+        let queue = &self.lanes[lane];
+        let task = queue.info(job.id, job.attempts, job.slot.as_deref());
+        let options = queue.options_of(&job);
         let last_error = job.last_failure.map(|failure| {
             let text = self.guard.text(&Text(&failure));
             self.guard.drop(failure);
             text
         });
-        let key = job.slot.and_then(|slot| slot.key.clone());
-        Shed {
-            task: self.lanes[lane].info(job.id, job.attempts, key),
-            outcome,
-            was: self.shown(was, job.attempts),
-            last_error,
-            payload: job.payload,
-        }
+        Shed { task, outcome, was: self.shown(was, job.attempts), last_error, options, payload: job.payload }
     }
 
     fn shown(&self, was: Place, attempt: u32) -> TaskStatus {
@@ -333,7 +329,7 @@ impl<P: Processor> Shared<P> {
 
     /// A task with a slot has its outcome: its key is free.
     pub(crate) fn free_key(&self, slot: Option<&Arc<Slot<P>>>) {
-        if let Some((slot, key)) = slot.and_then(|slot| Some((slot, slot.key.as_ref()?))) {
+        if let Some((slot, key)) = slot.and_then(|slot| Some((slot, slot.options.key.as_ref()?))) {
             self.lanes[slot.lane].free_key(key);
         }
     }
@@ -388,6 +384,7 @@ impl<P: Processor> Shared<P> {
             outcome: Outcome::DeadLettered,
             was: TaskStatus::Ended(Outcome::DeadLettered),
             last_error: Some(info.error),
+            options: info.options,
             payload,
         };
         self.shed(user, shed);

@@ -279,10 +279,10 @@ impl<P: Processor> Shared<P> {
                             }
                             recorder.add(Count::Abandoned);
                             if self.has_events || job.slot.is_some() {
-                                let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
+                                let slot = job.slot.clone();
                                 told.push((
-                                    self.lanes[lane].info(job.id, job.attempts, key),
-                                    job.slot.clone(),
+                                    self.lanes[lane].info(job.id, job.attempts, slot.as_deref()),
+                                    slot,
                                 ));
                             }
                             abandoned.push(Held { lane, was, job });

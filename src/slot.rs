@@ -5,11 +5,11 @@ use crate::delay::HeapMark;
 use crate::error::TaskError;
 use crate::event::Progress;
 use crate::failure::Failure;
+use crate::options::TaskOptions;
 use crate::processor::Processor;
 use crate::stage::{Stage, StageWord};
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 use crate::task::TaskId;
-use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -19,7 +19,12 @@ pub(crate) struct Slot<P: Processor> {
     pub(crate) id: TaskId,
     pub(crate) lane: usize,
     pub(crate) deadline: Moment,
-    pub(crate) key: Option<Arc<str>>,
+    /// What it was submitted with, but for a delay.
+    pub(crate) options: TaskOptions,
+    /// How often it was replayed.
+    pub(crate) replays: u32,
+    /// The id under which it was first submitted.
+    pub(crate) origin: TaskId,
     pub(crate) stage: StageWord,
     /// Whether it lies in the delay queue, under that queue's lock.
     pub(crate) mark: HeapMark,
@@ -44,8 +49,10 @@ pub(crate) struct SlotConfig {
     pub(crate) deadline: Moment,
     /// When it may start, if it is delayed.
     pub(crate) due: Option<Moment>,
-    pub(crate) key: Option<Arc<str>>,
-    /// Whether it has a handle, or only a key.
+    pub(crate) options: TaskOptions,
+    pub(crate) replays: u32,
+    pub(crate) origin: TaskId,
+    /// Whether it has a handle, or only what is rare: a key, a deadline of its own, a past as a letter.
     pub(crate) is_tracked: bool,
 }
 
@@ -75,13 +82,15 @@ pub(crate) enum Look<P: Processor> {
 
 impl<P: Processor> Slot<P> {
     pub(crate) fn new(config: SlotConfig, payload: P::Payload) -> Self {
-        let SlotConfig { id, lane, deadline, due, key, is_tracked } = config;
+        let SlotConfig { id, lane, deadline, due, options, replays, origin, is_tracked } = config;
         let stage = if due.is_some() { Stage::Delayed } else { Stage::Queued };
         Slot {
             id,
             lane,
             deadline,
-            key,
+            options: TaskOptions { delay: None, ..options },
+            replays,
+            origin,
             stage: StageWord::new(stage),
             mark: HeapMark::new(),
             due: AtomicU64::new(due.unwrap_or(Moment::NEVER).nanos()),

@@ -182,7 +182,7 @@ impl<P: Processor> Shared<P> {
         let id = TaskId::from_u64(running.task)?;
         let current = station.current.lock();
         let slot = current.as_ref().filter(|slot| slot.id == id);
-        let key = slot.and_then(|slot| slot.key.clone());
-        Some((running, self.lanes.get(running.lane)?.info(id, running.attempt, key)))
+        let slot = slot.map(|slot| &**slot);
+        Some((running, self.lanes.get(running.lane)?.info(id, running.attempt, slot)))
     }
 }

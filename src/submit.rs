@@ -12,7 +12,7 @@ use crate::shared::Shared;
 use crate::slot::{Slot, SlotConfig};
 use crate::sync::Ordering;
 use crate::tally::Count;
-use crate::task::{Outcome, TaskId};
+use crate::task::{Outcome, TaskId, TaskInfo};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +31,15 @@ impl Plan {
         self,
         lane: usize,
         payload: P::Payload,
-        key: Option<Arc<str>>,
+        options: TaskOptions,
         is_tracked: bool,
     ) -> Arc<Slot<P>> {
-        let Plan { id, deadline, start, .. } = self;
-        Arc::new(Slot::new(SlotConfig { id, lane, deadline, due: start, key, is_tracked }, payload))
+        Arc::new(Slot::new(self.slot_config(lane, options, is_tracked), payload))
+    }
+
+    fn slot_config(self, lane: usize, options: TaskOptions, is_tracked: bool) -> SlotConfig {
+        let Plan { id, deadline, start: due, .. } = self;
+        SlotConfig { id, lane, deadline, due, options, replays: 0, origin: id, is_tracked }
     }
 }
 
@@ -84,14 +88,34 @@ impl<P: Processor> Shared<P> {
                 return self.reject(lane, payload, reason);
             }
         };
-        if options.key.is_some() {
-            return self.submit_slot(&plan.slot(lane, payload, options.key, false), plan, policy);
+        if options.key.is_some() || options.deadline.is_some() {
+            return self.submit_slot(&plan.slot(lane, payload, options, false), plan, policy);
         }
         let task =
             Task { id: plan.id, deadline: plan.deadline, stamp: plan.stamp, body: Body::Inline(payload) };
         let answer = self.place(lane, task, plan, policy);
         self.tell_answer(lane, None, &answer);
         answer
+    }
+
+    /// Offers the payload of a letter again. It displaces nothing, and runs nothing here.
+    pub(crate) fn resubmit(
+        &self,
+        lane: usize,
+        payload: P::Payload,
+        options: TaskOptions,
+        last: &TaskInfo,
+    ) -> SubmitResult<P::Payload> {
+        let plan = match self.plan(lane, &options) {
+            Ok(plan) => plan,
+            Err(reason) => {
+                self.tell_refused(lane, reason);
+                return self.reject(lane, payload, reason);
+            }
+        };
+        let config = plan.slot_config(lane, options, false);
+        let config = SlotConfig { replays: last.replays.saturating_add(1), origin: last.origin, ..config };
+        self.submit_slot(&Arc::new(Slot::new(config, payload)), plan, OverloadPolicy::Reject)
     }
 
     /// A submit whose payload is shared with a handle.
@@ -110,11 +134,11 @@ impl<P: Processor> Shared<P> {
                 return Err(refused);
             }
         };
-        let slot = plan.slot(lane, payload, options.key, true);
+        let slot = plan.slot(lane, payload, options, true);
         self.submit_slot(&slot, plan, policy).into_result().map(|_| slot)
     }
 
-    fn is_timed(&self, id: TaskId) -> bool {
+    pub(crate) fn is_timed(&self, id: TaskId) -> bool {
         id.as_u64() & self.timing_mask == 0
     }
 
@@ -134,7 +158,8 @@ impl<P: Processor> Shared<P> {
             return Err(RejectReason::Expired);
         }
         let id = TaskId::next();
-        let stamp = if self.is_timed(id) { now } else { Moment::NEVER };
+        // With a ttl of its own the stamp also says from when that counts.
+        let stamp = if self.is_timed(id) || options.ttl.is_some() { now } else { Moment::NEVER };
         Ok(Plan { id, deadline, stamp, start: (start > now).then_some(start) })
     }
 
@@ -152,7 +177,7 @@ impl<P: Processor> Shared<P> {
             stamp: plan.stamp,
             body: Body::Slot(Arc::clone(slot)),
         };
-        if let Some(key) = &slot.key {
+        if let Some(key) = &slot.options.key {
             if let Err(other) = self.lanes[lane].take_key(key, plan.id) {
                 let reason = RejectReason::Duplicate(other);
                 self.tell_refused(lane, reason);
@@ -163,7 +188,7 @@ impl<P: Processor> Shared<P> {
         if matches!(answer, SubmitResult::Rejected(_) | SubmitResult::Dropped(_)) {
             self.free_key(Some(slot));
         }
-        self.tell_answer(lane, slot.key.clone(), &answer);
+        self.tell_answer(lane, Some(slot), &answer);
         answer
     }
 

@@ -1,5 +1,6 @@
 //! A task: a payload with its identity and what happened to it so far.
 
+use crate::options::TaskOptions;
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -102,6 +103,11 @@ pub struct TaskInfo {
     pub attempt: u32,
     /// Its key, if it has one.
     pub key: Option<Arc<str>>,
+    /// How often it was [replayed](crate::letter::DeadLetters::requeue) as a letter, so that a sink or a sweep can bound
+    /// that.
+    pub replays: u32,
+    /// The id under which it was first submitted; its own, if it was never replayed.
+    pub origin: TaskId,
 }
 
 /// The one end of a task that was accepted or run by its caller.
@@ -253,6 +259,9 @@ pub struct Shed<T> {
     pub was: TaskStatus,
     /// The text of the last failed attempt, if there was one; cut as [`LetterInfo::error`](crate::letter::LetterInfo::error) is.
     pub last_error: Option<Arc<str>>,
+    /// What it was submitted with: its key, ttl and deadline, for whoever submits it again. A delay is not among them:
+    /// what is left of it is said by `was`.
+    pub options: TaskOptions,
     /// The payload.
     pub payload: T,
 }

@@ -9,7 +9,6 @@ use crate::shared::{Shared, Station, Telling};
 use crate::slot::Slot;
 use crate::task::{Outcome, TaskInfo};
 use std::ptr;
-use std::sync::Arc;
 use std::time::Duration;
 
 impl<P: Processor> Telling<'_, P> {
@@ -25,7 +24,7 @@ impl<P: Processor> Telling<'_, P> {
     pub(crate) fn tell_slot_ended(&self, slot: &Slot<P>, outcome: Outcome) {
         if self.shared.has_events {
             let lane = &self.shared.lanes[slot.lane];
-            self.tell_ended(&lane.info(slot.id, slot.attempt(), slot.key.clone()), outcome);
+            self.tell_ended(&lane.info(slot.id, slot.attempt(), Some(slot)), outcome);
         }
     }
 }
@@ -109,7 +108,7 @@ impl<P: Processor> Shared<P> {
     }
 
     /// The answer to a submit.
-    pub(crate) fn tell_answer(&self, lane: usize, key: Option<Arc<str>>, answer: &SubmitResult<P::Payload>) {
+    pub(crate) fn tell_answer(&self, lane: usize, slot: Option<&Slot<P>>, answer: &SubmitResult<P::Payload>) {
         if !self.has_events {
             return;
         }
@@ -118,7 +117,7 @@ impl<P: Processor> Shared<P> {
             // Nor of an acceptance: a listener may submit on those too.
             SubmitResult::Accepted(_) if inside::depth() >= inside::MAX_DEPTH => {}
             SubmitResult::Accepted(id) => {
-                let task = &queue.info(*id, 0, key);
+                let task = &queue.info(*id, 0, slot);
                 self.tell_from_outside(&Event::Accepted { task });
             }
             SubmitResult::Rejected(refusal) => self.tell_refused(lane, refusal.reason()),

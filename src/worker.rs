@@ -195,8 +195,8 @@ impl<P: Processor> TaskWorker<P> {
                 None
             }
             Some(job) => {
-                let key = job.slot.as_ref().and_then(|slot| slot.key.clone());
-                let told = (shared.lanes[lane].info(job.id, job.attempts, key), job.slot.clone());
+                let slot = job.slot.clone();
+                let told = (shared.lanes[lane].info(job.id, job.attempts, slot.as_deref()), slot);
                 // Only a task from a queue can have come too late; the heaps are closed by then.
                 let accepted = shared.drain.hand_back_taken(id, Held { lane, was, job });
                 if accepted {

@@ -19,6 +19,8 @@ enum Step {
     InsertReserved(u64),
     InsertDeadReserved(u64),
     PopDue(u64),
+    /// Asks for the next due time after that.
+    NextAfter(u64),
     /// Of any item that was made up so far, where it may be by now.
     Bury(prop::sample::Index),
     Sweep,
@@ -36,6 +38,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => due.clone().prop_map(InsertReserved),
         1 => due.clone().prop_map(InsertDeadReserved),
         5 => due.clone().prop_map(PopDue),
+        3 => due.clone().prop_map(NextAfter),
         6 => any::<prop::sample::Index>().prop_map(Bury),
     ]
 }
@@ -111,6 +114,12 @@ impl Model {
         self.entries.first().map_or(Moment::NEVER, |entry| at(entry.due))
     }
 
+    /// The ids of what was dead on top.
+    fn uncover(&mut self) -> Vec<usize> {
+        let on_top = self.entries.iter().take_while(|entry| entry.is_dead).count();
+        self.entries.drain(..on_top).map(|entry| entry.id).collect()
+    }
+
     fn next_after(&self, now: u64) -> Moment {
         let later = self.entries.iter().find(|entry| entry.due > now && !entry.is_dead);
         later.map_or(Moment::NEVER, |entry| at(entry.due))
@@ -128,8 +137,7 @@ impl Model {
         let is_it = |entry: &&mut Entry| entry.id == id && !entry.is_dead;
         let Some(entry) = self.entries.iter_mut().find(is_it) else { return Vec::new() };
         entry.is_dead = true;
-        let on_top = self.entries.iter().take_while(|entry| entry.is_dead).count();
-        let mut out: Vec<_> = self.entries.drain(..on_top).map(|entry| entry.id).collect();
+        let mut out = self.uncover();
         if (self.entries.len() - self.waiting()) * 2 > self.entries.len() {
             out.extend(self.entries.iter().filter(|entry| entry.is_dead).map(|entry| entry.id));
             self.entries.retain(|entry| !entry.is_dead);
@@ -220,6 +228,16 @@ impl Run {
         assert_eq!((moved_out, buried.next), (expected, self.model.next()));
     }
 
+    fn next_after(&mut self, now: u64) {
+        let mut expected = self.model.uncover();
+        let found = self.queue.next_due_after(at(now));
+        let mut moved_out: Vec<_> = found.moved_out.iter().map(|item| item.id).collect();
+        self.check_drops(&moved_out);
+        expected.sort_unstable();
+        moved_out.sort_unstable();
+        assert_eq!((moved_out, found.next), (expected, self.model.next_after(now)));
+    }
+
     fn sweep(&mut self) {
         self.model.is_ended = true;
         let expected: Vec<_> = self.model.entries.drain(..).map(|entry| (at(entry.due), entry.id)).collect();
@@ -247,6 +265,7 @@ impl Run {
             InsertReserved(due) => self.insert(due, false, true),
             InsertDeadReserved(due) => self.insert(due, true, true),
             PopDue(now) => self.pop_due(now),
+            NextAfter(now) => self.next_after(now),
             Bury(which) => self.bury(which),
             Sweep => self.sweep(),
         }
@@ -259,7 +278,6 @@ impl Run {
         assert_eq!(self.queue.is_empty(), waiting + reserved == 0);
         assert_eq!(self.queue.next_due(), self.model.next());
         for now in 0..8 {
-            assert_eq!(self.queue.next_due_after(at(now)), self.model.next_after(now));
             let due = entries.iter().filter(|entry| entry.due <= now).count();
             assert_eq!(self.queue.due_by(at(now)), due);
         }

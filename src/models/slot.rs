@@ -10,6 +10,7 @@ use crate::clock::Moment;
 use crate::context::TaskContext;
 use crate::error::TaskError;
 use crate::event::Progress;
+use crate::options::TaskOptions;
 use crate::processor::Processor;
 use crate::slot::{Look, Parked, Slot, SlotConfig};
 use crate::stage::Stage;
@@ -34,12 +35,15 @@ impl Processor for Nothing {
 type TheSlot = Slot<Nothing>;
 
 fn slot() -> Arc<TheSlot> {
+    let id = TaskId::next();
     let config = SlotConfig {
-        id: TaskId::next(),
+        id,
         lane: 0,
         deadline: Moment::NEVER,
         due: None,
-        key: None,
+        options: TaskOptions::new(),
+        replays: 0,
+        origin: id,
         is_tracked: true,
     };
     Arc::new(Slot::new(config, 7))

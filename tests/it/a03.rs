@@ -184,7 +184,7 @@ fn a14_the_classifier_decides_on_each_attempt() {
             asks.fetch_add(1, Ordering::Relaxed);
             match cause {
                 dockhand::Cause::Panicked(_) => RetryDecision::Retry,
-                dockhand::Cause::Error(2) => RetryDecision::RetryAfter(Duration::MAX),
+                dockhand::Cause::Error(2) => RetryDecision::RetryAfter(ms(2)),
                 dockhand::Cause::Error(9) => RetryDecision::GiveUp,
                 _ => RetryDecision::RetryAfter(Duration::ZERO),
             }

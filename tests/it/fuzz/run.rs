@@ -133,6 +133,9 @@ pub(super) fn run(asked: &Asked) {
 
 impl Asked {
     fn longest(&self) -> Duration {
+        if let Some(dockhand::RetryDecision::RetryAfter(hint)) = self.decision {
+            return hint.saturating_mul(2);
+        }
         let lanes = self.lanes.iter().filter_map(|lane| lane.retry.as_ref()).map(Retry::cap);
         lanes.chain([self.retry.cap()]).max().unwrap_or_default()
     }
@@ -194,7 +197,7 @@ impl Fuzz<'_> {
         let until = ttl.map(|ttl| now + ttl.as_nanos());
         let at = options.deadline.map(|at| at.saturating_duration_since(base).as_nanos());
         let backoff = match self.asked.decision {
-            Some(dockhand::RetryDecision::RetryAfter(delay)) => delay.min(retry.cap()),
+            Some(dockhand::RetryDecision::RetryAfter(delay)) => delay,
             _ => retry.shortest(),
         };
         Load {

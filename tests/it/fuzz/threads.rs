@@ -76,7 +76,7 @@ fn load(asked: &Asked, lane: &str, options: &Options, fails: u8) -> Load {
         calls: 0,
         most: u64::MAX,
         backoff: match asked.decision {
-            Some(dockhand::RetryDecision::RetryAfter(delay)) => delay.min(asked.retry_of(lane).cap()),
+            Some(dockhand::RetryDecision::RetryAfter(delay)) => delay,
             _ => asked.retry_of(lane).shortest(),
         },
     }

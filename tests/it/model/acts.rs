@@ -93,6 +93,8 @@ impl World {
             _ => self.is_manual().then_some(Stream::Delayed),
         };
         let number = self.book.payload(due, ttl.map(|ttl| now + ttl), stream);
+        self.book.pages().payloads[number as usize].own =
+            options.ttl.map(|ttl| (self.tick.of(ttl), !options.as_deadline));
         let load = Load::new(self, number, plan.clone());
         let answer = self.offering(&[number], || match cx {
             Some(cx) if form.has_options() => {
@@ -302,8 +304,15 @@ impl World {
                 let id = info.task.id;
                 let lane = super::starts::place_of(&info.task.lane);
                 let number = self.book.pages().tasks.get(&id).and_then(|task| task.number).unwrap();
-                let deadline = self.settings.ttl(lane).map(|ttl| self.now() + self.tick.of(ttl));
-                self.book.pages().payloads[number as usize].deadline = deadline;
+                let of_lane = self.settings.ttl(lane).map(|ttl| (self.tick.of(ttl), true));
+                let mut pages = self.book.pages();
+                let payload = &mut pages.payloads[number as usize];
+                match payload.own.or(of_lane) {
+                    Some((ttl, true)) => payload.deadline = Some(self.now() + ttl),
+                    Some((_, false)) => {}
+                    None => payload.deadline = None,
+                }
+                drop(pages);
                 match pool.dead_letters().requeue(id) {
                     Ok(new) => {
                         let mut pages = self.book.pages();

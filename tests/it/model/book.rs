@@ -8,7 +8,7 @@ use dockhand::{Outcome, RejectReason, TaskId};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One task: a payload has another one for each time that its letter is offered again.
 #[derive(Debug, Default)]
@@ -44,6 +44,8 @@ pub(super) enum Stream {
 pub(super) struct Payload {
     pub(super) due: Instant,
     pub(super) deadline: Option<Instant>,
+    /// A time to live of its own, which a replay starts anew; `false` for a deadline, which stays.
+    pub(super) own: Option<(Duration, bool)>,
     pub(super) stream: Option<Stream>,
     pub(super) starts: u32,
     /// It ran on the thread that offered it, before it had an answer.
@@ -92,7 +94,7 @@ impl Book {
 
     /// The number of a payload that is about to be offered.
     pub(super) fn payload(&self, due: Instant, deadline: Option<Instant>, stream: Option<Stream>) -> u64 {
-        let payload = Payload { due, deadline, stream, starts: 0, ran_here: false, drops: 0 };
+        let payload = Payload { due, deadline, own: None, stream, starts: 0, ran_here: false, drops: 0 };
         let mut pages = self.pages();
         pages.payloads.push(payload);
         pages.payloads.len() as u64 - 1

@@ -106,8 +106,8 @@ impl World {
         let retry = &self.settings.lanes[lane].retry;
         match self.settings.hooks.classify {
             Classify::AfterPanic(ticks) if panicked => {
-                let delay = self.tick.of(ticks.min(retry.cap));
-                (delay, delay)
+                let delay = self.tick.of(ticks);
+                (delay, delay.mul_f64(1.0 + retry.jitter) + Duration::from_nanos(2))
             }
             _ => retry.bounds(attempt, self.tick),
         }
