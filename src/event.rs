@@ -55,7 +55,7 @@ pub enum Event<'a> {
     ///
     /// It holds the task back for nobody: a worker may tell `Started`, and all the rest up to `Ended`, before it or meanwhile. A
     /// listener that keeps a table of tasks makes an entry at whichever it hears first. What was run by its caller was not
-    /// accepted; a replayed letter is accepted as a new task. Not told of a submit that is nested eight deep in hooks of others,
+    /// accepted; a replayed letter is accepted under its new id. Not told of a submit that is nested eight deep in hooks of others,
     /// nor when a shutdown has let go of the listeners meanwhile.
     Accepted {
         /// The task.

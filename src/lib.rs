@@ -172,8 +172,8 @@
 //! # Keys
 //!
 //! With [`TaskOptions::key`] a lane takes one task of a name at a time, from its submit to its outcome; another one is refused with
-//! the [id](RejectReason::Duplicate) of the first. Keys coalesce; they do not remember what is done. A letter has no key, since it has
-//! ended; a replay takes it again.
+//! the [id](RejectReason::Duplicate) of the first. Keys coalesce; they do not remember what is done. A letter names its key but
+//! does not hold it, since its task has ended; a replay takes it again.
 //!
 //! # Retries, budgets, letters
 //!
@@ -222,8 +222,9 @@
 //! # Cost
 //!
 //! A submit is a load, the queue's push, a fence and a load; a system call only if it has to wake a worker, and never more than one.
-//! A ttl, a delay or a deadline costs a clock reading, a handle, a key, a deadline or a replay an allocation, a limit two atomic changes for each attempt. A
-//! task that is timed costs three clock readings. The pool's memory is that of its queues, plus what is delayed or kept as letters.
+//! A ttl, a delay or a deadline costs a clock reading. A handle, a key, a deadline or a replay costs an allocation, a limit two atomic
+//! changes for each attempt. A task that is timed costs three clock readings. The pool's memory is that of its queues, plus what is
+//! delayed or kept as letters.
 //!
 //! Of the text of an error or a panic the pool keeps and logs the first 4,096 bytes, and the length of a longer one. What it keeps by
 //! value is yours to bound, by size:

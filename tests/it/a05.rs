@@ -111,7 +111,10 @@ fn a05_a_task_that_fails_during_the_drain_reaches_a_letter_or_the_report() {
         });
         assert_rest(&pool);
         let letters = pool.dead_letters().list();
-        assert_eq!(letters.len() + report.abandoned.len(), 2);
+        // On a slow machine the grace may be over before the gate opens.
+        let given_up = report.still_running.len();
+        assert!(given_up == 0 || window.is_zero(), "{report:?}");
+        assert_eq!(letters.len() + report.abandoned.len() + given_up, 2);
         let in_time = !window.is_zero() && delay == ms(5);
         let expected = in_time.then_some((DeadLetterReason::RetriesExhausted, 3));
         assert_eq!(letters.is_empty(), expected.is_none(), "{letters:?}");
