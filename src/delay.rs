@@ -237,12 +237,12 @@ impl<J: DelayItem> DelayQueue<J> {
         Buried { moved_out, next }
     }
 
-    /// How many are due. Costs a look at every entry if one is.
-    pub(crate) fn due_by(&self, now: Moment) -> usize {
+    /// How many are due, counted up to `most`. Costs what it counts.
+    pub(crate) fn due_by(&self, now: Moment, most: usize) -> usize {
         if self.next_due() > now {
             return 0;
         }
-        self.heap.lock().entries.keys().filter(|key| key.due <= now).count()
+        self.heap.lock().entries.due_by(now, most)
     }
 
     /// How many wait; those that have ended are not counted.

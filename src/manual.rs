@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 ///
 /// The clock stands still while tasks run, so a task that comes back at once without end (by retries without a delay, or by
 /// submitting itself again) would keep such a call for ever. At one instant of the clock a call therefore runs at most 1,000
-/// rounds; a round has as many turns as tasks could start when it began. Then `wait_timeout`, `wait_idle` and `submit_timeout`
-/// answer as if their time was over, `wait` answers `WouldDeadlock`, [`run_until_idle`](ManualPool::run_until_idle) returns, and
-/// `shutdown` and a drop end their window: what is left is abandoned. Where tasks move the clock the timeout is the bound, as with
-/// threads.
+/// rounds; a round has at most as many turns as tasks could start when it began. Then `wait_timeout`, `wait_idle` and
+/// `submit_timeout` answer as if their time was over, `wait` answers `WouldDeadlock`,
+/// [`run_until_idle`](ManualPool::run_until_idle) returns, and `shutdown` and a drop end their window: what is left is abandoned.
+/// Where tasks move the clock the timeout is the bound, as with threads.
 ///
 /// ```
 /// use dockhand::{RetryPolicy, WorkerPool, processor_fn};

@@ -33,25 +33,27 @@ pub(crate) enum Stepped {
 const MAX_ROUNDS: u32 = 1000;
 
 /// Counts what one call runs while the clock stands still, which no timeout can end. A round has as many turns as tasks could
-/// start when it began: so follow-ups may fan out, and what waits beside a task that comes back has its turn.
+/// start when it began: so follow-ups may fan out, and what waits beside a task that comes back has its turn. Of delayed tasks a
+/// round counts only about as many as had a turn before, so that counting costs no more than running.
 pub(crate) struct Rounds {
     at: Moment,
     begun: u32,
     turns_left: usize,
+    turns_taken: usize,
 }
 
 impl Rounds {
     pub(crate) fn new() -> Self {
-        Rounds { at: Moment::START, begun: 0, turns_left: 0 }
+        Rounds { at: Moment::START, begun: 0, turns_left: 0, turns_taken: 0 }
     }
 
     /// Whether one more turn belongs to a round.
-    fn has_turn(&mut self, now: Moment, can_start: impl FnOnce() -> usize) -> bool {
+    fn has_turn(&mut self, now: Moment, can_start: impl FnOnce(usize) -> usize) -> bool {
         if self.at != now {
             *self = Rounds { at: now, ..Rounds::new() };
         }
         if self.turns_left == 0 {
-            self.turns_left = can_start();
+            self.turns_left = can_start(self.turns_taken + 1);
             self.begun += u32::from(self.turns_left > 0);
         }
         self.begun <= MAX_ROUNDS
@@ -162,20 +164,21 @@ impl<P: Processor> Shared<P> {
     /// A turn of one of the rounds; `None` after the last one.
     pub(crate) fn turn_in(&self, rounds: &mut Rounds) -> Option<Turn> {
         let now = self.clock.now();
-        if !rounds.has_turn(now, || self.can_start(now)) {
+        if !rounds.has_turn(now, |most_due| self.can_start(now, most_due)) {
             return None;
         }
         let turn = self.turn();
         if turn != Turn::Nothing {
             rounds.turns_left = rounds.turns_left.saturating_sub(1);
+            rounds.turns_taken += 1;
         }
         Some(turn)
     }
 
-    /// How many tasks a turn could take now.
-    fn can_start(&self, now: Moment) -> usize {
+    /// How many tasks a turn could take now. Of each lane's delayed ones no more than `most_due` count.
+    fn can_start(&self, now: Moment, most_due: usize) -> usize {
         let lanes = self.lanes.iter().filter(|lane| lane.has_permit());
-        lanes.map(|lane| lane.queue.len() + lane.delays.due_by(now)).sum()
+        lanes.map(|lane| lane.queue.len() + lane.delays.due_by(now, most_due)).sum()
     }
 
     /// One turn of a manual pool's worker on this thread. From inside, and on a pool with threads, nothing.

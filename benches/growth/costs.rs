@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// What is touched, and how long it takes for so many.
 pub(crate) type Scenario = (&'static str, fn(usize) -> Duration);
 
-pub(crate) const SCENARIOS: [Scenario; 11] = [
+pub(crate) const SCENARIOS: [Scenario; 13] = [
     ("letters: requeue_all, every one fits", requeue_all),
     ("letters: requeue_all into a full lane", requeue_all_full),
     ("letters: requeue each into a full lane, newest first", requeue_each_full),
@@ -15,6 +15,8 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     ("letters: take each and put it back, newest first", take_and_put_back),
     ("keys: submit, be refused as a duplicate, run", keys),
     ("delayed: submit, advance to each, run", delayed),
+    ("delayed: submit, wait until all have run", wait_for_delayed),
+    ("delayed: wait for each of those that are due", wait_for_due),
     ("delayed: cancel in no order", cancel_delayed),
     ("handles: cancel what is queued, newest first", cancel_queued),
     ("handles: run and wait, newest first", wait),
@@ -142,6 +144,27 @@ fn delayed(n: usize) -> Duration {
 fn tracked(pool: &ManualPool<Task>, options: impl Iterator<Item = TaskOptions>) -> Vec<TaskHandle<Task>> {
     let submitter = pool.submitter();
     options.map(|options| submitter.submit_tracked_with(true, options).expect("there is room")).collect()
+}
+
+fn wait_for_delayed(n: usize) -> Duration {
+    let pool = pool(1, n);
+    time(|| {
+        for millis in shuffled(n) {
+            submit(&pool, true, later(millis));
+        }
+        assert!(pool.wait_idle(Duration::MAX).is_ok());
+    })
+}
+
+fn wait_for_due(n: usize) -> Duration {
+    let pool = pool(1, n);
+    let handles = tracked(&pool, (0..n).map(later));
+    pool.advance(Duration::from_millis(n as u64));
+    time(|| {
+        for handle in handles {
+            assert!(handle.wait().is_ok());
+        }
+    })
 }
 
 fn cancel_delayed(n: usize) -> Duration {

@@ -69,6 +69,17 @@ impl<J> Entries<J> {
         self.slots[key.slot].item()
     }
 
+    /// How many are due, counted up to `most`. Costs what it counts: these are taken off the heap and pushed again.
+    pub(super) fn due_by(&mut self, now: Moment, most: usize) -> usize {
+        let mut due = Vec::new();
+        while due.len() < most && self.peek().is_some_and(|first| first.due <= now) {
+            due.extend(self.keys.pop());
+        }
+        let count = due.len();
+        self.keys.extend(due);
+        count
+    }
+
     /// In no order.
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
         self.keys.iter().map(|Reverse(key)| *key)

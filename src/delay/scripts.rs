@@ -279,7 +279,9 @@ impl Run {
         assert_eq!(self.queue.next_due(), self.model.next());
         for now in 0..8 {
             let due = entries.iter().filter(|entry| entry.due <= now).count();
-            assert_eq!(self.queue.due_by(at(now)), due);
+            for most in [0, 1, 2, usize::MAX] {
+                assert_eq!(self.queue.due_by(at(now), most), due.min(most));
+            }
         }
         self.check_drops(&[]);
         self.most = self.most.max(entries.len());
